@@ -1,0 +1,43 @@
+# Each target does its own set-up: a virtual environment in the checkout, versions from constraints.txt.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+OUT ?= out
+
+.PHONY: run numerical test proof compat lint bench clean
+
+# The main job: E3CS and its rivals on the shipped digits, ending with a significance table.
+run: $(VENV)/ready
+	$(BIN)/python -m experiments.cifar_e3cs --preset quick --out $(OUT)/e3cs_quick
+
+# Figs. 3 and 4 of E3CS, without training.
+numerical: $(VENV)/ready
+	$(BIN)/python -m experiments.e3cs_numerical --out $(OUT)/e3cs_numerical
+
+test: lint
+	$(BIN)/python -m pytest -m "not proof"
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+# What is slow: calibration, long statistics, whole experiments.
+proof: $(VENV)/ready
+	$(BIN)/python -m pytest -m proof
+
+# The quick tests on other interpreters with the newest jax, where those interpreters exist.
+compat:
+	bash .ci/compat
+
+bench: $(VENV)/ready
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .venv-* build *.egg-info .ruff_cache .hypothesis
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("jfed needs Python 3.11 or newer, found " + sys.version) if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $@
