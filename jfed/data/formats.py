@@ -1,0 +1,74 @@
+"""Readers of the official file formats: IDX (MNIST and its kin) and the CIFAR-10 binary version.
+
+Sources: the IDX layout on Y. LeCun's MNIST page; the binary layout on A. Krizhevsky's CIFAR page.
+"""
+
+import gzip
+import math
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jfed.errors import DataError
+
+_IDX_UINT8 = 8
+_CIFAR_SIDE = 32
+_CIFAR_RECORD = 1 + 3 * _CIFAR_SIDE**2
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file, decompressed if its name ends in ``.gz``.
+
+    Raises ``DataError`` if the file cannot be read or is not one whole gzip stream.
+    """
+    try:
+        content = path.read_bytes()
+        return gzip.decompress(content) if path.suffix == ".gz" else content
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path} is truncated or not a gzip file ({error})") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror})") from error
+
+
+def read_idx(path: Path, ndim: int) -> NDArray[np.uint8]:
+    """Return the array of an IDX file of unsigned bytes with ``ndim`` dimensions.
+
+    Raises ``DataError`` for another type or number of dimensions, and for a length that does not
+    follow from the header.
+    """
+    content = read_bytes(path)
+    magic = struct.pack(">HBB", 0, _IDX_UINT8, ndim)
+    head = len(magic) + 4 * ndim
+    if len(content) < head:
+        raise DataError(f"{path} is truncated: expected a header of {head} bytes, found {len(content)} bytes")
+    if content[:4] != magic:
+        raise DataError(
+            f"{path} is not an IDX file of bytes in {ndim} dimensions: expected it to begin with "
+            f"the bytes {magic.hex(' ')}, found {content[:4].hex(' ')}"
+        )
+    shape = struct.unpack(f">{ndim}I", content[4:head])
+    expected = head + math.prod(shape)
+    if len(content) != expected:
+        fault = "is truncated" if len(content) < expected else "is too long"
+        raise DataError(f"{path} {fault}: expected {expected:,} bytes for shape {shape}, found {len(content):,} bytes")
+    return np.frombuffer(content, np.uint8, offset=head).reshape(shape)
+
+
+def read_cifar10(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Return the images (N, 32, 32, 3) and labels (N,) of one CIFAR-10 binary file.
+
+    A record is a label byte, then the red, green and blue planes, row by row. Raises ``DataError``
+    for a length that is not a whole number of records.
+    """
+    content = read_bytes(path)
+    if len(content) % _CIFAR_RECORD or not content:
+        raise DataError(
+            f"{path} is truncated or malformed: expected a multiple of {_CIFAR_RECORD:,} bytes, "
+            f"found {len(content):,} bytes"
+        )
+    records = np.frombuffer(content, np.uint8).reshape(-1, _CIFAR_RECORD)
+    planes = records[:, 1:].reshape(-1, 3, _CIFAR_SIDE, _CIFAR_SIDE)
+    return np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, 0]

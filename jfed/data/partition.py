@@ -1,0 +1,140 @@
+"""From labels to tables of which client holds which training image, and what it keeps for testing.
+
+Sources of the schemes: see ``primary.py`` (E3CS) and ``dirichlet.py`` (Hsu, Qi, Brown).
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jfed.data.checks import checked
+from jfed.data.dirichlet import dirichlet
+from jfed.data.primary import primary
+from jfed.errors import DataError, unknown
+
+# 0.29 * 100 is 28.999999999999996 in floating point, and 29 images are meant.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Which client trains and tests on which training images.
+
+    Entries of ``train`` and ``test`` are positions in the training images. A row is valid up to
+    the client's number; what follows is padded with 0 and means nothing.
+    """
+
+    train: NDArray[np.int32]  # (K, n_max)
+    num_train: NDArray[np.int32]  # (K,)
+    test: NDArray[np.int32]  # (K, m_max)
+    num_test: NDArray[np.int32]  # (K,)
+
+
+def sizes(num_clients: int, samples_per_client: int | ArrayLike) -> NDArray[np.int32]:
+    """Return the clients' numbers of images (K,): one number for all, or one for each.
+
+    Clients with 0 or 1 images are allowed. Raises ``DataError`` if the numbers are not K whole
+    numbers of at least 0, or K < 1.
+    """
+    given = np.asarray(samples_per_client)
+    if num_clients < 1:
+        raise DataError(f"there must be at least one client, found {num_clients}")
+    if given.shape not in ((), (num_clients,)):
+        raise DataError(f"samples_per_client must be one number or {num_clients} numbers, found shape {given.shape}")
+    if not np.issubdtype(given.dtype, np.integer) or given.min() < 0:
+        raise DataError(f"samples_per_client must be whole numbers of at least 0, found {samples_per_client}")
+    return np.broadcast_to(given, num_clients).astype(np.int32)
+
+
+def iid(labels: ArrayLike, sizes: ArrayLike, rng: np.random.Generator) -> list[NDArray[np.int32]]:
+    """Give client i ``sizes[i]`` images drawn at random, no image twice.
+
+    ``labels`` (N,) and ``sizes`` (K,) are integers; returns K vectors of positions in ``labels``,
+    each in random order. Label counts of a client are random, not equalised. E3CS's clients sample
+    independently of each other and may share images; ours do not. Raises ``DataError`` for sizes
+    that do not fit the labels.
+    """
+    labels, sizes = checked(labels, sizes)
+    order = rng.permutation(len(labels)).astype(np.int32)[: sizes.sum()]
+    return np.split(order, sizes.cumsum()[:-1])
+
+
+def reserve(indices: Sequence[ArrayLike], fraction: float, rng: np.random.Generator) -> Partition:
+    """Split each client's images at random into a training and a local test part.
+
+    A client with n images keeps floor(fraction n) for testing (E3CS: 0.1 makes 500 into
+    450 + 50), hence none if n < 1 / fraction: a lone image is for training. Fraction 0 leaves
+    ``test`` with shape (K, 0). Raises ``DataError`` unless 0 <= fraction < 1.
+    """
+    if not 0 <= fraction < 1:
+        raise DataError(f"the test fraction must be at least 0 and below 1, found {fraction}")
+    train, test = [], []
+    for hand in indices:
+        shuffled = rng.permutation(np.asarray(hand, np.int32))
+        num_train = len(shuffled) - int(fraction * len(shuffled) + _ROUNDING)
+        train.append(shuffled[:num_train])
+        test.append(shuffled[num_train:])
+    return Partition(*_padded(train), *_padded(test))
+
+
+def _padded(rows: list[NDArray[np.int32]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    lengths = np.array([len(row) for row in rows], np.int32)
+    table = np.zeros((len(rows), lengths.max(initial=0)), np.int32)
+    for line, row in zip(table, rows, strict=True):
+        line[: len(row)] = row
+    return table, lengths
+
+
+def union_test(partition: Partition) -> NDArray[np.int32]:
+    """Return the reserved images of all clients, client by client: (sum of num_test,).
+
+    E3CS's test set: 100 clients x 50 images, with the labels' mix of the clients' own data
+    (ALGORITHMS J2).
+    """
+    return partition.test[np.arange(partition.test.shape[1]) < partition.num_test[:, np.newaxis]]
+
+
+def label_counts(indices: Sequence[ArrayLike], labels: ArrayLike) -> NDArray[np.int64]:
+    """Return how many images of each label 0 .. max(labels) every client has: (K, L)."""
+    labels = np.asarray(labels)
+    num_labels = int(labels.max(initial=-1)) + 1
+    return np.array([np.bincount(labels[np.asarray(h, np.int64)], minlength=num_labels) for h in indices])
+
+
+PARTITIONS: dict[str, Callable[..., list[NDArray[np.int32]]]] = {
+    "iid": iid,
+    "primary": primary,
+    "dirichlet": dirichlet,
+}
+
+
+def partition(
+    name: str,
+    labels: ArrayLike,
+    sizes: ArrayLike,
+    test_fraction: float,
+    rng: np.random.Generator,
+    options: Mapping[str, Any] | None = None,
+) -> Partition:
+    """Deal out images by the scheme ``name`` of ``PARTITIONS`` and reserve local test parts.
+
+    ``labels`` (N,) are those of the training images, ``sizes`` (K,) the clients' numbers of images
+    before the test part is taken off, ``options`` the scheme's keywords ("primary": share,
+    balanced; "dirichlet": alpha). One generator state gives one partition. Raises ``DataError``
+    for an unknown scheme or option, an option that is missing, and whatever the scheme refuses.
+    """
+    if name not in PARTITIONS:
+        raise unknown("partition", name, PARTITIONS)
+    scheme, options = PARTITIONS[name], options or {}
+    known = {p.name: p for p in inspect.signature(scheme).parameters.values() if p.kind == p.KEYWORD_ONLY}
+    for option in options:
+        if option not in known:
+            raise unknown(f"option of the partition {name!r}", option, known)
+    for option, parameter in known.items():
+        if parameter.default is parameter.empty and option not in options:
+            raise DataError(f"the partition {name!r} needs the option {option!r}")
+    return reserve(scheme(labels, sizes, rng, **options), test_fraction, rng)

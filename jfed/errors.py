@@ -1,0 +1,26 @@
+"""What is said to a user who asked for something that cannot be: one sentence, before anything compiles."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be run; the message is one sentence that says what to change."""
+
+
+class DataError(ConfigError):
+    """Data that cannot be had or do not fit."""
+
+
+def unknown(kind: str, name: object, choices: Iterable[str]) -> ConfigError:
+    """Build the error for an unknown name, with near matches and all choices."""
+    choices = sorted(choices)
+    near = difflib.get_close_matches(str(name).lower(), choices, n=2, cutoff=0.5)
+    hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
+    return ConfigError(f"unknown {kind} {name!r}{hint}; the choices are: {', '.join(choices) or 'none'}")
+
+
+def require(condition: bool, sentence: str) -> None:
+    """Raise `ConfigError` with the sentence unless the condition holds."""
+    if not condition:
+        raise ConfigError(sentence)

@@ -1,0 +1,90 @@
+"""Hsu, Qi, Brown's split: its extremes, its law, and its end when classes run out."""
+
+import math
+
+import numpy as np
+import pytest
+
+from jfed.data.dirichlet import _draw_classes, _log_dirichlet
+from jfed.data.partition import dirichlet, label_counts, sizes
+from jfed.errors import ConfigError
+
+LABELS = np.repeat(np.arange(10), 5000)
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 1e-3])
+def test_a_tiny_alpha_gives_one_class_a_client(alpha):
+    hands = dirichlet(LABELS, sizes(20, 200), np.random.default_rng(0), alpha=alpha)
+    counts = label_counts(hands, LABELS)
+    assert counts.max(axis=1).tolist() == [200] * 20
+    assert len(set(counts.argmax(axis=1))) > 4
+
+
+@pytest.mark.parametrize("alpha", [1e9, math.inf])
+def test_a_huge_alpha_gives_even_classes(alpha):
+    hands = dirichlet(LABELS, sizes(20, 1000), np.random.default_rng(0), alpha=alpha)
+    # Multinomial with mean 100 and sd 9.5 in each of 200 cells.
+    assert np.abs(label_counts(hands, LABELS) - 100).max() < 4.5 * 9.5
+
+
+@pytest.mark.parametrize("alpha", [0.01, 1.0, 10.0, math.inf])
+def test_all_images_can_be_dealt_out(alpha):
+    hands = dirichlet(LABELS, sizes(100, 500), np.random.default_rng(0), alpha=alpha)
+    assert np.sort(np.concatenate(hands)).tolist() == list(range(50_000))
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0])
+def test_the_class_vector_has_the_moments_of_the_law(alpha):
+    rng = np.random.default_rng(0)
+    log_q = np.stack([_log_dirichlet(alpha, 4, rng) for _ in range(20_000)])
+    q = np.exp(log_q - log_q.max(axis=1, keepdims=True))
+    q /= q.sum(axis=1, keepdims=True)
+    variance = 0.25 * 0.75 / (alpha + 1)
+    np.testing.assert_allclose(q.mean(axis=0), 0.25, atol=4 * math.sqrt(variance / 20_000))
+    np.testing.assert_allclose(q.var(axis=0), variance, rtol=0.05)
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 0.01])
+def test_log_q_is_finite(alpha):
+    rng = np.random.default_rng(0)
+    assert all(np.isfinite(_log_dirichlet(alpha, 26, rng)).all() for _ in range(1000))
+
+
+def test_batches_have_the_law_of_drawing_one_by_one():
+    q, room, rng = np.array([0.5, 0.3, 0.2]), np.array([1, 2, 4]), np.random.default_rng(0)
+    law = {(0, 0, 0): 1.0}
+    for _ in range(4):
+        after = {}
+        for drawn, probability in law.items():
+            weight = np.where(drawn < room, q, 0)
+            for c in np.flatnonzero(weight):
+                table = tuple(np.add(drawn, np.arange(3) == c).tolist())
+                after[table] = after.get(table, 0) + probability * weight[c] / weight.sum()
+        law = after
+
+    num = 10_000
+    batched = [tuple(_draw_classes(np.log(q), 4, room, rng).tolist()) for _ in range(num)]
+    assert set(batched) == set(law)
+    for table, p in law.items():
+        assert abs(batched.count(table) / num - p) < 4 * math.sqrt(p * (1 - p) / num)
+
+
+def test_a_class_of_no_probability_is_filled_when_the_others_are_gone():
+    log_q = np.array([0.0, -1e6, -2e6])
+    drawn = _draw_classes(log_q, 9, np.array([3, 4, 5]), np.random.default_rng(0))
+    assert drawn.tolist() == [3, 4, 2]
+
+
+def test_late_clients_are_not_always_the_same():
+    # Clients 0 and 1 share 10 + 10 images; whoever is first shows its q, on either side.
+    labels = np.repeat([0, 1], 10)
+    first = [
+        label_counts(dirichlet(labels, [5, 15], np.random.default_rng(s), alpha=1e-9), labels)[0] for s in range(100)
+    ]
+    assert {tuple(row) for row in first} == {(5, 0), (0, 5)}
+
+
+@pytest.mark.parametrize("alpha", [0, -1.0, 1e-10, math.nan])
+def test_alpha_out_of_range(alpha):
+    with pytest.raises(ConfigError, match=f"alpha must be at least 1e-09, found {alpha}"):
+        dirichlet(LABELS, sizes(2, 5), np.random.default_rng(0), alpha=alpha)
