@@ -1,0 +1,67 @@
+"""The tidy frame that every analysis starts from: a row per (scheme, seed), a column per metric."""
+
+import difflib
+
+import numpy as np
+import pandas as pd
+
+KEYS = ("scheme", "seed")
+
+
+def scores_by_scheme(frame: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
+    """Check a tidy frame and split one metric by scheme.
+
+    Args:
+        frame: columns `scheme`, `seed` and metrics; one row per run. More columns do no harm.
+        metric: the column to take, in its own units.
+
+    Returns:
+        For each scheme, in order of first appearance, a float Series of its scores with the seed as
+        index, sorted by seed. A failed run keeps its row: its score is NaN or infinite.
+
+    Raises:
+        ValueError: a column is missing or not numeric, a key is missing, or two rows are the same
+            (scheme, seed).
+    """
+    for column in KEYS:
+        if column not in frame.columns:
+            raise ValueError(f"the frame has no column {column!r}; it needs one row per {KEYS}")
+    if metric not in frame.columns or metric in KEYS:
+        raise ValueError(_unknown("metric", metric, [c for c in frame.columns if c not in KEYS]))
+    if frame[list(KEYS)].isna().to_numpy().any():
+        raise ValueError("a row of the frame has no scheme or no seed")
+
+    twice = frame.loc[frame.duplicated(list(KEYS)), list(KEYS)]
+    if len(twice):
+        scheme, seed = twice.iloc[0]
+        raise ValueError(
+            f"{len(twice)} rows repeat a (scheme, seed), the first is ({scheme!r}, {seed}); "
+            "select one world, mode and point of the sweep before comparing"
+        )
+    try:
+        scores = pd.Series(frame[metric].to_numpy(dtype=float, na_value=np.nan))
+    except (TypeError, ValueError):
+        raise ValueError(f"metric {metric!r} is not numeric") from None
+
+    labels = frame["scheme"].astype(str).to_numpy()
+    scores.index = pd.Index(frame["seed"].to_numpy(), name="seed")
+    return {scheme: scores.loc[labels == scheme].sort_index() for scheme in dict.fromkeys(labels)}
+
+
+def require_scheme(scheme: str, known: list[str]) -> None:
+    """Raise ValueError, naming the near matches, unless `scheme` is one of `known`."""
+    if scheme not in known:
+        raise ValueError(_unknown("scheme", scheme, known))
+
+
+def require_alpha(alpha: float) -> None:
+    """Raise ValueError unless the significance level lies strictly between 0 and 1."""
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}")
+
+
+def _unknown(kind: str, name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, [str(one) for one in known], n=3)
+    if near:
+        return f"no {kind} {name!r}; did you mean {' or '.join(map(repr, near))}?"
+    return f"no {kind} {name!r}; there are {', '.join(map(repr, known)) or 'none'}"

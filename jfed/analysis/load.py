@@ -1,0 +1,81 @@
+"""From a directory of finished units to one xarray Dataset, and from there to tidy frames."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+
+def load(path: str | Path) -> xr.Dataset:
+    """All finished runs below a directory.
+
+    Args:
+        path: the `--out` of an experiment, its `results` folder, or one unit's file.
+
+    Returns:
+        Dimensions run, round, client and, with training, eval_round. Coordinates on `run`: method, mode, seed,
+        world, dataset, and one per swept setting. See the README for the variables.
+
+    Raises:
+        FileNotFoundError: there are no results.
+    """
+    path = Path(path)
+    files = [path] if path.is_file() else sorted({*path.glob("results/*.nc"), *path.glob("*.nc")})
+    if not files:
+        raise FileNotFoundError(f"There are no results in {path}: run an experiment with --out {path} first.")
+    parts = []
+    for file in files:
+        with xr.open_dataset(file, engine="h5netcdf") as opened:
+            parts.append(opened.load())
+    return combine(parts)
+
+
+def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Units as one Dataset along `run`, ordered by method, mode and seed."""
+    names = {name: part[name].dtype for part in parts for name in part.coords if part[name].dims == ("run",)}
+    filled = []
+    for part in parts:
+        missing = {
+            name: ("run", np.full(part.sizes["run"], np.nan if dtype.kind in "fiu" else ""))
+            for name, dtype in names.items()
+            if name not in part.coords
+        }
+        filled.append(part.assign_coords(missing))
+    whole: Any = xr.concat(
+        filled, dim="run", join="outer", data_vars="all", coords="different", compat="equals",
+        combine_attrs="drop_conflicts",
+    )  # fmt: skip
+    order = np.lexsort([whole[name].values for name in ("seed", "mode", "method")])
+    return whole.isel({"run": order})
+
+
+def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
+    """A label for each run: its method, marked where a mode or a swept setting would leave it ambiguous.
+
+    Args:
+        dataset: from `load`.
+        by: further coordinates that set schemes apart, such as ("k",).
+    """
+    methods, modes = dataset["method"].values.astype(str), dataset["mode"].values.astype(str)
+    several = {m for m in set(methods) if len(set(modes[methods == m])) > 1}
+    labels = [m if m not in several else f"{m} ({mode})" for m, mode in zip(methods, modes, strict=True)]
+    for name in by:
+        labels = [f"{x}, {name}={value}" for x, value in zip(labels, dataset[name].values, strict=True)]
+    return np.array(labels)
+
+
+def tidy(dataset: xr.Dataset, metrics: Mapping[str, xr.DataArray], by: Sequence[str] = ()) -> pd.DataFrame:
+    """One row per run: scheme, seed, and the given numbers.
+
+    Args:
+        dataset: from `load`.
+        metrics: one value per run under each name.
+        by: see `schemes`.
+    """
+    frame = pd.DataFrame({"scheme": schemes(dataset, by), "seed": dataset["seed"].values})
+    for name, values in metrics.items():
+        frame[name] = values.values
+    return frame

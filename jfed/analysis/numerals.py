@@ -1,0 +1,53 @@
+"""Numbers as text: short, but never so short that they say something else."""
+
+import math
+
+
+def format_p(p: float, alpha: float = 0.05) -> str:
+    """A p-value with two digits, "<1e-4" below that, and "" for NaN.
+
+    More digits appear where rounding would move it across `alpha` (0.04996 is not "0.050") or to 1.
+    """
+    if math.isnan(p):
+        return ""
+    if p < 1e-4:
+        return "<1e-4"
+    for digits in range(2, 17):
+        text = f"{p:#.{digits}g}"
+        if (float(text) < alpha) == (p < alpha) and float(text) < 1:
+            return text
+    return "1"
+
+
+def decimals_for(scales: list[float]) -> int:
+    """Decimals that show two digits of the smallest finite positive scale (0 to 12)."""
+    usable = [scale for scale in scales if math.isfinite(scale) and scale > 0]
+    if not usable:
+        return 3
+    return min(12, max(0, 1 - math.floor(math.log10(min(usable)))))
+
+
+def format_number(value: float, decimals: int) -> str:
+    """Fixed decimals; a value that would round to 0 keeps one digit; "" for NaN."""
+    if math.isnan(value):
+        return ""
+    if value != 0 and round(value, decimals) == 0:
+        return f"{value:.1g}"
+    return f"{value:.{decimals}f}"
+
+
+def format_interval(low: float, high: float, decimals: int, open_at_zero: bool = False) -> str:
+    """`[low, high]`, with a round bracket at the end that was cut at 0; "" for NaN."""
+    if math.isnan(low):
+        return ""
+    left = "(" if open_at_zero and low == 0 else "["
+    right = ")" if open_at_zero and high == 0 else "]"
+    ends = ["0" if open_at_zero and end == 0 else format_number(end, decimals) for end in (low, high)]
+    return f"{left}{ends[0]}, {ends[1]}{right}"
+
+
+def format_seeds(seeds: tuple, most: int = 8) -> str:
+    """Seeds in words, the long list cut short."""
+    shown = ", ".join(map(str, seeds[:most]))
+    rest = len(seeds) - most
+    return f"{shown} and {rest} more" if rest > 0 else shown

@@ -1,0 +1,146 @@
+"""Two schemes on the same seeds: the paired numbers and tests of one comparison, uncorrected."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from jfed.analysis.frames import require_alpha
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Paired:
+    """One comparison before the correction for the family; NaN where a number is undefined.
+
+    Differences are scheme minus reference, in the metric's units. `constant` says that the
+    difference is the same on every seed, up to rounding, so that no t statistic exists.
+    """
+
+    n: int
+    mean_scheme: float
+    mean_reference: float
+    difference: float
+    sd: float
+    t: float
+    p_t: float
+    p_wilcoxon: float
+    wilcoxon_exact: bool
+    d_z: float
+    share_won: float
+    correlation: float
+    variance_saved: float
+    constant: bool
+    identical: bool
+
+
+def seeds_needed(num_comparisons: int, alpha: float = 0.05) -> int:
+    """Fewest seeds with which an exact Wilcoxon or sign-flip test can reach `alpha`.
+
+    With n seeds the smallest two-sided p-value is 2 / 2**n; Holm and Bonferroni multiply the
+    smallest of `num_comparisons` p-values by their number. At 0.05 this gives 6, 7, 8, 9, 10, 10,
+    11 seeds for 1, 3, 6, 10, 15, 21, 28 comparisons.
+
+    Raises:
+        ValueError: fewer than one comparison, or alpha outside (0, 1).
+    """
+    if num_comparisons < 1:
+        raise ValueError(f"num_comparisons must be at least 1, got {num_comparisons}")
+    require_alpha(alpha)
+    n = 1
+    while num_comparisons * 2.0 / 2.0**n >= alpha:
+        n += 1
+    return n
+
+
+def measure(scheme: np.ndarray, reference: np.ndarray, *, higher_is_better: bool) -> Paired:
+    """Compare two arrays of finite scores, shape (n,), paired by position.
+
+    The t-test is `scipy.stats.ttest_rel`. The Wilcoxon signed-rank test takes the differences on a
+    grid a little coarser than their rounding error, so that 0.3 - 0.2 and 0.2 - 0.1 tie. Zeros are
+    ranked and their ranks then left out (Pratt 1959): to discard them beforehand, as Wilcoxon did,
+    hides the seeds on which the schemes agreed. SciPy computes it exactly for n <= 50 without ties
+    or zeros, by all sign flips for n <= 13 with them, and otherwise by a tie-corrected normal
+    approximation.
+    """
+    n = len(scheme)
+    grid = _resolution(np.concatenate([scheme, reference]))
+    steps = np.rint((scheme - reference) / grid) if grid else scheme - reference
+    spread = np.ptp(steps) if n else 0.0
+    identical = n > 0 and bool(np.all(np.abs(steps) <= (1.0 if grid else 0.0)))
+    constant = n > 1 and bool(spread <= (1.0 if grid else 0.0))
+    if identical:
+        steps = np.zeros(n)
+
+    differences = scheme - reference
+    mean = 0.0 if identical else float(np.mean(differences)) if n else NAN
+    sd = NAN if n < 2 else 0.0 if constant or identical else float(np.std(differences, ddof=1))
+
+    t, p_t, p_wilcoxon, exact = NAN, NAN, NAN, False
+    if n > 1 and identical:
+        p_t, p_wilcoxon, exact = 1.0, 1.0, True
+    elif n > 1:
+        if constant:
+            steps = np.full(n, np.sign(mean))
+        else:
+            test = stats.ttest_rel(scheme, reference)
+            t, p_t = float(test.statistic), float(test.pvalue)
+        signed_ranks: Any = stats.wilcoxon(steps, zero_method="pratt", method="auto")
+        p_wilcoxon = float(signed_ranks.pvalue)
+        tied = len(np.unique(np.abs(steps))) < n or bool(np.any(steps == 0))
+        exact = n <= 13 if tied else n <= 50
+
+    wins = steps if higher_is_better else -steps
+    return Paired(
+        n=n,
+        mean_scheme=float(np.mean(scheme)) if n else NAN,
+        mean_reference=float(np.mean(reference)) if n else NAN,
+        difference=mean,
+        sd=sd,
+        t=t,
+        p_t=p_t,
+        p_wilcoxon=p_wilcoxon,
+        wilcoxon_exact=exact,
+        d_z=mean / sd if n > 1 and sd > 0 else NAN,
+        share_won=float(np.mean((wins > 0) + 0.5 * (wins == 0))) if n else NAN,
+        correlation=_correlation(scheme, reference),
+        variance_saved=_variance_saved(scheme, reference, sd),
+        constant=constant,
+        identical=identical,
+    )
+
+
+def _resolution(values: np.ndarray) -> float:
+    """Differences below this are rounding error; 0 for whole numbers, which have none.
+
+    The engine works in float32 and pandas widens it to float64, so the precision is read off the
+    values themselves.
+    """
+    if len(values) == 0 or np.array_equal(values, np.rint(values)):
+        return 0.0
+    largest = float(np.max(np.abs(values)))
+    with np.errstate(over="ignore", under="ignore"):  # a score may lie outside float32's range
+        single = np.array_equal(values, values.astype(np.float32).astype(float))
+    # 8 roundings of float32 numbers; 64 of float64, which also keeps ttest_rel clear of the
+    # cancellation that it warns about.
+    return largest * float(8 * np.finfo(np.float32).eps if single else 64 * np.finfo(float).eps)
+
+
+def _correlation(scheme: np.ndarray, reference: np.ndarray) -> float:
+    """Pearson correlation of the two schemes' scores over seeds; NaN if either never varies."""
+    if len(scheme) < 2 or np.ptp(scheme) == 0 or np.ptp(reference) == 0:
+        return NAN
+    return float(np.corrcoef(scheme, reference)[0, 1])
+
+
+def _variance_saved(scheme: np.ndarray, reference: np.ndarray, sd: float) -> float:
+    """1 - var(a - b) / (var a + var b): what pairing saved against independent seeds.
+
+    Negative where the schemes' scores move against each other.
+    """
+    if len(scheme) < 2:
+        return NAN
+    unpaired = float(np.var(scheme, ddof=1) + np.var(reference, ddof=1))
+    return 1.0 - sd**2 / unpaired if unpaired > 0 else NAN
