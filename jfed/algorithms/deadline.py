@@ -1,0 +1,26 @@
+"""Deadline aggregation: what a returned model weighs, in the three readings of E3CS (Huang et al. 2022).
+
+Eq. (6) and Algorithm 1, lines 9 and 10: the global model stands in for whoever is missing, and the average is over
+all K clients (`all`). Averages over the cohort (`selected`) or over those who returned (`returned`) are
+what other readers made of it; they move several times faster per round.
+"""
+
+from typing import Literal
+
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Bool, Float, Int
+
+Reading = Literal["all", "selected", "returned"]
+
+
+def share(
+    reading: Reading,
+    num_samples: Int[Array, " clients"],
+    selected: Bool[Array, " clients"],
+    returned: Bool[Array, " clients"],
+) -> Float[Array, " clients"]:
+    """n_i / sum of n over those whom the reading counts; 0 if that sum is 0."""
+    counted = {"all": jnp.ones_like(selected), "selected": selected, "returned": returned}[reading]
+    total = jnp.sum(jnp.where(counted, num_samples, 0))
+    return num_samples / jnp.maximum(total, 1).astype(jnp.result_type(float))  # q_i / q of Eq. (6)

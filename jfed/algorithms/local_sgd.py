@@ -1,0 +1,134 @@
+"""FedAvg and FedProx: local SGD with momentum, and averaging of what returns by the deadline.
+
+H. B. McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017;
+T. Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020. As used in E3CS (Huang et al.
+2022), Sec. VI-A: FedProx adds (mu/2) ||w - w_t||^2 to the local loss (their gamma, 0.5); FedAvg is mu = 0.
+
+*Notation.* B batch size, n_k images of the client, w_t global weights, w local weights.
+
+*Departures.*
+- Momentum starts at zero in each round, as in the simulator that E3CS extends.
+- An epoch walks through all n_k images in a new random order; its last batch is what is left, and the mean of
+  its loss is over the real images.
+- Weights are averaged as w_t + sum_i share_i (w_i - w_t), which is Algorithm 1, lines 9 and 10 of E3CS with the
+  global model standing in for whoever is missing, and leaves w_t bit for bit where nobody returns.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array, lax
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
+
+from jfed import ops
+from jfed.errors import require
+from jfed.options import Member, as_arrays
+from jfed.types import Algorithm, ClientData, Dims, Model, Problem, Report, Weights
+
+Loss = Callable[[Float[Array, "batch classes"], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set (E3CS, Table I)."""
+
+    learning_rate: float = 0.01
+    momentum: float = 0.9
+    prox: float = 0.0
+    """mu of FedProx (gamma in E3CS, where it is 0.5); 0 is FedAvg."""
+
+
+class Params(NamedTuple):
+    """Dynamic half."""
+
+    learning_rate: Float[Array, ""]
+    momentum: Float[Array, ""]
+    prox: Float[Array, ""]
+
+
+class Local(NamedTuple):
+    """One client in the middle of its training.
+
+    Attributes:
+        key: of this client in this round.
+        step: steps done.
+        order: the client's images in this epoch's order, real ones first.
+        weights: local weights.
+        optimizer: optax state.
+        loss: sum of minibatch losses so far.
+    """
+
+    key: PRNGKeyArray
+    step: Int[Array, ""]
+    order: Int[Array, " samples"]
+    weights: Weights
+    optimizer: optax.OptState
+    loss: Float[Array, ""]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    require(options.learning_rate > 0, f"The learning rate must be positive, found {options.learning_rate:g}.")
+    require(0 <= options.momentum < 1, f"Momentum must lie in [0, 1), found {options.momentum:g}.")
+    require(options.prox >= 0, f"FedProx's coefficient must not be negative, found {options.prox:g}.")
+    rate, momentum, prox = (float(x) for x in (options.learning_rate, options.momentum, options.prox))
+    return as_arrays(Params, learning_rate=rate, momentum=momentum, prox=prox)
+
+
+def make(dims: Dims, model: Model, loss: Loss) -> Algorithm:
+    """The algorithm for a model and a masked mean loss over a batch."""
+    batch_size = dims.batch_size
+
+    def optimizer(params: Params) -> optax.GradientTransformation:
+        return optax.sgd(params.learning_rate, params.momentum)
+
+    def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData) -> Local:
+        return Local(
+            key=key,
+            step=jnp.int32(0),
+            order=data.positions,
+            weights=weights,
+            optimizer=optimizer(params).init(weights),
+            loss=jnp.zeros((), jnp.result_type(float)),
+        )
+
+    def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
+        per_epoch = jnp.maximum(-(-data.num_samples // batch_size), 1)
+        epoch, batch = local.step // per_epoch, local.step % per_epoch
+        key = jax.random.fold_in(local.key, epoch)
+        order = lax.cond(batch == 0, lambda: ops.shuffled(key, data.positions, data.num_samples), lambda: local.order)
+        position = batch * batch_size + jnp.arange(batch_size)
+        chosen = order[jnp.minimum(position, order.shape[0] - 1)]
+        images, labels, real = data.images[chosen], data.labels[chosen], position < data.num_samples
+
+        def objective(w: Weights) -> Float[Array, ""]:
+            return loss(model.logits(w, images), labels, real)
+
+        value, gradient = jax.value_and_grad(objective)(local.weights)
+        gradient = jax.tree.map(lambda g, w, w_t: g + params.prox * (w - w_t), gradient, local.weights, weights)
+        change, state = optimizer(params).update(gradient, local.optimizer)
+        moved = optax.apply_updates(local.weights, change)
+        return Local(local.key, local.step + 1, order, moved, state, local.loss + value)
+
+    def finish(local: Local, weights: Weights) -> tuple[Weights, Report]:
+        update = jax.tree.map(jnp.subtract, local.weights, weights)
+        return update, Report(loss=jnp.where(local.step > 0, local.loss / local.step, jnp.nan))
+
+    def aggregate(
+        weights: Weights, updates: Weights, share: Float[Array, " slots"], returned: Bool[Array, " slots"]
+    ) -> Weights:
+        def average(w: Array, update: Array) -> Array:
+            mask = returned.reshape(-1, *([1] * w.ndim))
+            kept = jnp.where(mask, update * share.reshape(mask.shape), 0.0)  # never NaN * 0
+            return w + kept.sum(0)
+
+        return jax.tree.map(average, weights, updates)
+
+    return Algorithm(start, step, finish, aggregate)
+
+
+MEMBER = Member(Options, params, make)

@@ -1,0 +1,187 @@
+"""One experiment's settings: frozen dataclasses with defaults, deltas by dotted path, and a canonical hash.
+
+A `Config` is a world, a scheme and, perhaps, training; a run is a config and a seed. Fields declared `static` (and
+sizes) shape the compiled program, everything else is dynamic. Named methods (`e3cs-0.5`, `fedcs`, ...) are
+selector options under the names that tables use.
+"""
+
+import dataclasses
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from jfed.algorithms import local_sgd
+from jfed.algorithms.deadline import Reading
+from jfed.controllers import CONTROLLERS, epochs
+from jfed.envs import ENVIRONMENTS, volatility
+from jfed.errors import require, unknown
+from jfed.models import dense
+from jfed.options import Member
+from jfed.selectors import SELECTORS, best_allocation, e3cs, fedcs, pow_d, uniform
+
+Mode = Literal["faithful", "corrected"]
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the clients learn. The defaults are E3CS's (Table I), on the digits that ship with jfed."""
+
+    dataset: str = "digits"
+    partition: str = "primary"
+    """iid, primary (one label makes up 80 % of a client's images) or dirichlet."""
+    partition_options: tuple[tuple[str, float], ...] = ()
+    """Such as (("share", 0.8),) or (("alpha", 0.5),)."""
+    samples_per_client: int | tuple[int, ...] = 500
+    """Images of each client, before its test part is set aside."""
+    test_fraction: float = 0.1
+    """Share of a client's images that it keeps for testing."""
+    test_set: Literal["reserved", "official"] = "reserved"
+    """What accuracy is measured on: the union of what clients set aside, or the data set's own test images."""
+    model: dense.Options = field(default_factory=dense.Options)
+    algorithm: local_sgd.Options = field(default_factory=local_sgd.Options)
+    batch_size: int = 40
+    missing: Reading = "all"
+    """Who counts in the average: all clients (the global model stands in), selected ones, returned ones."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """One experiment, without its seed. The defaults are E3CS's numerical setting."""
+
+    num_clients: int = 100
+    cohort_size: int = 20
+    num_rounds: int = 2500
+    eval_every: int = 1
+    """The model is evaluated every so many rounds, and after the last."""
+    selector: Any = field(default_factory=e3cs.Options)
+    environment: Any = field(default_factory=volatility.Options)
+    controller: Any = field(default_factory=epochs.Options)
+    training: Training | None = None
+    """None is a selection-only run."""
+
+
+def named(room: Mapping[str, Member], options: Any) -> tuple[str, Any]:
+    """The name of the member to which these options belong, and the options."""
+    for name, member in room.items():
+        if type(options) is member.options:
+            return name, options
+    raise unknown("kind of options", type(options).__module__, (m.options.__module__ for m in room.values()))
+
+
+# ------------------------------------------------------------------------------------------------- methods
+
+_E3CS_MODES: dict[str, dict[str, Any]] = {
+    "faithful": {"sampler": "sequential", "clip_exponent": False},
+    "corrected": {"sampler": "exact", "clip_exponent": True},
+}
+METHODS: dict[str, Callable[[Mode], Any]] = {
+    "uniform": lambda mode: uniform.Options(),
+    "fedcs": lambda mode: fedcs.Options(),
+    "pow-d": lambda mode: pow_d.Options(),
+    "cpow-d": lambda mode: pow_d.Options(form="cpow-d"),
+    "rpow-d": lambda mode: pow_d.Options(form="rpow-d"),
+}
+"""Named schemes; beside them `e3cs-Q` and `best-Q` for a quota Q: a share of k/K such as 0.5, or inc."""
+ALIASES = {"random": "uniform", "powd": "pow-d", "pow_d": "pow-d"}
+ORACLES = ("fedcs", "best")  # marked in tables
+
+
+def method(name: str, mode: Mode = "faithful") -> Any:
+    """Selector options of a named scheme.
+
+    Args:
+        name: a key of `METHODS`, or `e3cs-Q` or `best-Q` with a quota Q.
+        mode: as published, or corrected; only E3CS has two.
+
+    Raises:
+        ConfigError: there is no such scheme or mode.
+    """
+    if mode not in _E3CS_MODES:
+        raise unknown("mode", mode, _E3CS_MODES)
+    name = ALIASES.get(name.lower(), name)
+    if name in METHODS:
+        return METHODS[name](mode)
+    if match := re.fullmatch(r"(e3cs|best)-(inc|[0-9.]+)", name):
+        quota: float | str = match[2] if match[2] == "inc" else float(match[2])
+        if match[1] == "best":
+            return best_allocation.Options(quota=quota)
+        return e3cs.Options(quota=quota, **_E3CS_MODES[mode])
+    raise unknown("scheme", name, [*METHODS, "e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-inc", "best-0"])
+
+
+def canonical_name(name: str) -> str:
+    """The name under which tables list a scheme (`random` is `uniform`)."""
+    return ALIASES.get(name.lower(), name)
+
+
+# -------------------------------------------------------------------------------------------------- deltas
+
+
+def replace(config: Any, delta: Mapping[str, Any]) -> Any:
+    """The config with fields at dotted paths changed, such as {"selector.eta": 0.1, "cohort_size": 10}.
+
+    Raises:
+        ConfigError: a path names no field.
+    """
+    for path, value in delta.items():
+        config = _replace(config, path.split("."), value, path)
+    return config
+
+
+def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
+    require(dataclasses.is_dataclass(node), f"{whole!r} is no setting here: {path[0]!r} has nothing above it.")
+    fields = [f.name for f in dataclasses.fields(node)]
+    if path[0] not in fields:
+        raise unknown(f"setting in {whole!r}:", path[0], fields)
+    if len(path) > 1:
+        value = _replace(getattr(node, path[0]), path[1:], value, whole)
+    return dataclasses.replace(node, **{path[0]: value})
+
+
+# ---------------------------------------------------------------------------------------------------- hash
+
+
+def canonical(node: Any) -> Any:
+    """Plain JSON values: dataclasses as {"": their module's name, field: ...}."""
+    if dataclasses.is_dataclass(node) and not isinstance(node, type):
+        kind = type(node).__module__.rpartition(".")[2] + "." + type(node).__name__
+        return {"": kind} | {f.name: canonical(getattr(node, f.name)) for f in dataclasses.fields(node)}
+    if isinstance(node, Mapping):
+        return {str(k): canonical(v) for k, v in node.items()}
+    if isinstance(node, list | tuple):
+        return [canonical(v) for v in node]
+    if isinstance(node, float) and not math.isfinite(node):
+        return repr(node)
+    return node
+
+
+def digest(node: Any) -> str:
+    """16 hexadecimal digits that name a config: equal settings have equal digests on every machine."""
+    text = json.dumps(canonical(node), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# -------------------------------------------------------------------------------------------------- checks
+
+
+def check(config: Config) -> None:
+    """Refuse what cannot be run, in one sentence. Members check their own options in their `params`."""
+    k, num_clients = config.cohort_size, config.num_clients
+    require(num_clients >= 1, f"There must be at least one client, found K = {num_clients}.")
+    require(k >= 1, f"At least one client must be selected each round, found k = {k}.")
+    require(k <= num_clients, f"Cannot select k = {k} of K = {num_clients} clients.")
+    require(config.num_rounds >= 1, f"There must be at least one round, found T = {config.num_rounds}.")
+    require(config.eval_every >= 1, f"eval_every must be at least 1, found {config.eval_every}.")
+    for room, options in (
+        (SELECTORS, config.selector),
+        (ENVIRONMENTS, config.environment),
+        (CONTROLLERS, config.controller),
+    ):
+        named(room, options)
+    if config.training is not None:
+        size = config.training.batch_size
+        require(size >= 1, f"The batch size must be at least 1, found {size}.")

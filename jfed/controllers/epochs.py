@@ -1,0 +1,66 @@
+"""Heterogeneous local epochs: each client makes a fixed number of epochs, drawn once per run.
+
+Sec. VI-A of E3CS (Huang et al. 2022): epochs drawn from {1, 2, 3, 4}, independent of the success rates.
+
+*Departures.* The paper does not say whether they are redrawn each round; here they are not. An epoch is
+ceil(n_k / B) SGD steps, the last one on what is left of the data.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+from jax import Array
+from jaxtyping import Int, PRNGKeyArray
+
+from jfed.errors import require
+from jfed.options import Member, as_arrays
+from jfed.types import Cohort, Controller, Dims, Feedback, Plan, Problem, View
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set."""
+
+    choices: tuple[int, ...] = (1, 2, 3, 4)
+    """Epochs to draw from, equally likely."""
+
+
+class Params(NamedTuple):
+    """Dynamic half. Attributes: choices: epochs to draw from."""
+
+    choices: Int[Array, " choices"]
+
+
+class State(NamedTuple):
+    """Attributes: steps: of each client, every round."""
+
+    steps: Int[Array, " clients"]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    require(
+        len(options.choices) > 0 and min(options.choices) >= 0,
+        f"Local epochs must be non-negative integers, found {options.choices}.",
+    )
+    return as_arrays(Params, choices=options.choices)
+
+
+def make(dims: Dims, options: Options) -> Controller:
+    """The controller."""
+
+    def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
+        which = jax.random.randint(key, (dims.num_clients,), 0, params.choices.shape[0])
+        return State(steps=params.choices[which] * -(-num_samples // dims.batch_size))
+
+    def plan(state: State, params: Params, view: View, cohort: Cohort) -> tuple[State, Plan]:
+        return state, Plan(steps=state.steps)
+
+    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+        return state
+
+    return Controller(init, plan, update)
+
+
+MEMBER = Member(Options, params, make)

@@ -1,0 +1,94 @@
+"""Scores of a model: on a run's test images, and on each client's own images."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
+
+from jfed import ops
+from jfed.engine.lanes import Data, Lane
+from jfed.models.losses import Score, score
+from jfed.types import Model, Probe, Weights
+
+BATCH = 512  # images evaluated at once; bounds the temporaries
+
+
+class Quality(NamedTuple):
+    """Mean cross-entropy in nats, and accuracy in [0, 1]."""
+
+    loss: Float[Array, "..."]
+    accuracy: Float[Array, "..."]
+
+
+def _score(
+    model: Model, weights: Weights, data: Data, positions: Int[Array, " images"], real: Bool[Array, " images"]
+) -> Score:
+    size = positions.shape[0]
+    batches = -(-size // BATCH)
+    width = -(-size // batches)
+    pad = batches * width - size
+    positions = jnp.pad(positions, (0, pad)).reshape(batches, width)
+    real = jnp.pad(real, (0, pad)).reshape(batches, width)
+
+    def one(batch: tuple[Array, Array]) -> Score:
+        chosen, mask = batch
+        return score(model.logits(weights, data.images[chosen]), data.labels[chosen], mask)
+
+    return jax.tree.map(lambda x: x.sum(0), lax.map(one, (positions, real)))
+
+
+def _quality(total: Score, count: Int[Array, ""]) -> Quality:
+    return Quality(total.loss / jnp.maximum(count, 1), total.correct / jnp.maximum(count, 1))
+
+
+def test_quality(lane: Lane, model: Model, weights: Weights, data: Data) -> Quality:
+    """Quality of each run's model on its test images, (runs,)."""
+
+    def one(args: tuple[Any, Array, Array]) -> Quality:
+        own, positions, count = args
+        return _quality(_score(model, own, data, positions, jnp.arange(positions.shape[0]) < count), count)
+
+    return lane.each(one, (weights, data.test_positions, data.num_test))
+
+
+def client_quality(lane: Lane, model: Model, weights: Weights, data: Data, probe: Probe, keys: PRNGKeyArray) -> Quality:
+    """Quality of each run's model on the images of the clients that are asked, (runs, clients).
+
+    Args:
+        lane: layout.
+        model: classifier.
+        weights: leading axis runs.
+        data: of the block.
+        probe: leading axis runs; who answers, and on how many of its images.
+        keys: (runs,), for the images drawn where a client answers on a part of them.
+
+    Returns:
+        NaN where a client was not asked; a loss that is not finite counts as inf.
+    """
+    runs, clients = data.num_samples.shape
+
+    def one(job: tuple[Array, Array, Array, Array]) -> Quality:
+        run, client, asked, key = job
+        share = data.client(run, client)
+        many = jnp.minimum(probe.num_images[run], share.num_samples)
+
+        def shuffled() -> Array:
+            return ops.shuffled(jax.random.fold_in(key, client), share.positions, share.num_samples)
+
+        def answer() -> Quality:
+            own = jax.tree.map(lambda x: x[run], weights)
+            positions = lax.cond(many < share.num_samples, shuffled, lambda: share.positions)
+            quality = _quality(_score(model, own, data, positions, jnp.arange(positions.shape[0]) < many), many)
+            return quality._replace(loss=jnp.where(jnp.isfinite(quality.loss), quality.loss, jnp.inf))
+
+        def silence() -> Quality:
+            nan = jnp.full((), jnp.nan, jnp.result_type(float))
+            return Quality(nan, nan)
+
+        return lax.cond(asked, answer, silence)
+
+    run, client = jnp.divmod(jnp.arange(runs * clients, dtype=jnp.int32), clients)
+    flat = lane.each(one, (run, client, probe.asked.reshape(-1), keys[run]))
+    return jax.tree.map(lambda x: x.reshape(runs, clients), flat)

@@ -1,0 +1,79 @@
+"""What the runs of a block train and test on: a shared pool of images, and each run's tables into it."""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jfed import prng
+from jfed.config import Config, Training
+from jfed.data import load as loading
+from jfed.data import partition as partitions
+from jfed.data.federated import FederatedData, stack
+from jfed.engine.simulate import Pool
+
+
+@functools.lru_cache(maxsize=4)
+def dataset(name: str, data_dir: str | None) -> loading.Dataset:
+    """A data set, read once per process."""
+    return loading.load(name, data_dir)
+
+
+@functools.lru_cache(maxsize=4)
+def pool(name: str, data_dir: str | None) -> Pool:
+    """A data set on the device: the training images, and behind them its own test images."""
+    whole = dataset(name, data_dir)
+    images = np.concatenate([whole.images, whole.test_images])
+    labels = np.concatenate([whole.labels, whole.test_labels])
+    return Pool(jnp.asarray(images), jnp.asarray(labels))
+
+
+def shape(training: Training | None) -> Any:
+    """What runs must have in common to share a block: the pool, and how long their tables are."""
+    if training is None:
+        return None
+    return training.dataset, training.samples_per_client, training.test_fraction, training.test_set
+
+
+def federated(
+    training: Training, configs: Sequence[Config], seeds: Sequence[int], data_dir: str | None
+) -> FederatedData:
+    """The clients' and the test images of each run, as positions in the pool.
+
+    Args:
+        training: what all runs have in common: data set, sizes and test set.
+        configs: of each run.
+        seeds: data seed of each run.
+        data_dir: where data sets are.
+
+    Raises:
+        DataError: too few images, or no test images.
+    """
+    whole = dataset(training.dataset, data_dir)
+    parts = [_partition(c, s, data_dir) for c, s in zip(configs, seeds, strict=True)]
+    if training.test_set == "reserved":
+        return stack(parts)
+    data = stack(parts, len(whole.test_labels))
+    return dataclasses.replace(data, test_index=data.test_index + len(whole.labels))
+
+
+def _partition(config: Config, seed: int, data_dir: str | None) -> partitions.Partition:
+    t = config.training
+    assert t is not None
+    return _partition_cached(
+        t.dataset, data_dir, t.partition, t.partition_options, config.num_clients, t.samples_per_client,
+        t.test_fraction, seed,
+    )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=512)
+def _partition_cached(
+    name: str, data_dir: str | None, scheme: str, options: tuple[tuple[str, float], ...], num_clients: int,
+    samples: int | tuple[int, ...], test_fraction: float, seed: int,
+) -> partitions.Partition:  # fmt: skip
+    sizes = partitions.sizes(num_clients, np.asarray(samples))
+    labels = dataset(name, data_dir).labels
+    return partitions.partition(scheme, labels, sizes, test_fraction, prng.host_generator(seed), dict(options))

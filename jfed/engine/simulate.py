@@ -1,0 +1,162 @@
+"""Programs: a block of runs, from round to round, compiled once per spec and device count.
+
+Every device runs the same program on a block of its own (shard_map without collectives), so that a run's bits do
+not depend on how many devices there are. Between chunks of rounds the host looks in; nothing calls
+back from traced code, and memory does not grow with rounds.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Int
+
+from jfed import prng
+from jfed.engine.evaluate import Quality, client_quality, test_quality
+from jfed.engine.lanes import LANES, Data
+from jfed.engine.round import Record, RunParams, RunState, make_init, make_round
+from jfed.engine.spec import Spec, build
+from jfed.types import Probe
+
+TRACES: list[Spec] = []  # one entry each time a chunk is traced: tests count compilations with it
+
+
+class Pool(NamedTuple):
+    """What all blocks share: images and labels, or () and () in a selection-only run."""
+
+    images: Any
+    labels: Any
+
+
+class Block(NamedTuple):
+    """One block of runs; leading axis runs on every leaf.
+
+    Attributes:
+        seeds: of each run.
+        params: the dynamic half of each run.
+        num_samples: images of each client.
+        positions: each client's images; () in a selection-only run.
+        test_positions: test images; () likewise.
+        num_test: how many test images are real; () likewise.
+    """
+
+    seeds: prng.Seeds
+    params: RunParams
+    num_samples: Int[Array, "runs clients"]
+    positions: Any = ()
+    test_positions: Any = ()
+    num_test: Any = ()
+
+
+class Clock(NamedTuple):
+    """Which rounds a chunk does (start up to but without stop), T, and how often the model is evaluated."""
+
+    start: Int[Array, ""]
+    stop: Int[Array, ""]
+    horizon: Int[Array, ""]
+    eval_every: Int[Array, ""]
+
+
+def clock(start: int, stop: int, horizon: int, eval_every: int) -> Clock:
+    """A clock from host numbers."""
+    return Clock(*(jnp.asarray(x, jnp.int32) for x in (start, stop, horizon, eval_every)))
+
+
+class Program(NamedTuple):
+    """Compiled functions of a spec; each device holds one block.
+
+    Attributes:
+        init: (pool, block) -> state
+        chunk: (pool, block, state, clock) -> (state, records, qualities); leading axes chunk_rounds, runs
+        finish: (pool, block, state) -> quality of the final model per client, (runs, K); () without training
+    """
+
+    init: Callable[[Pool, Block], RunState]
+    chunk: Callable[[Pool, Block, RunState, Clock], tuple[RunState, Record, Any]]
+    finish: Callable[[Pool, Block, RunState], Any]
+
+
+def due(t: Any, horizon: Any, eval_every: Any) -> Any:
+    """Whether the model is evaluated after round t: every so many rounds, and after the last."""
+    return (t % eval_every == 0) | (t == horizon)
+
+
+def _data(pool: Pool, block: Block, training: bool) -> Data | Array:
+    if not training:
+        return block.num_samples
+    return Data(pool.images, pool.labels, block.positions, block.num_samples, block.test_positions, block.num_test)
+
+
+@functools.lru_cache(maxsize=64)
+def program(spec: Spec, num_devices: int = 1) -> Program:
+    """The program of a spec on the first devices."""
+    parts, one_round, lane = build(spec), make_round(spec), LANES[spec.lane]
+    model, training = parts.model, spec.training is not None
+
+    def init(pool: Pool, block: Block) -> RunState:
+        keys = jax.vmap(prng.keys)(block.seeds)
+        return jax.vmap(make_init(spec))(keys, block.params, block.num_samples)
+
+    def chunk(pool: Pool, block: Block, state: RunState, clock: Clock) -> tuple[RunState, Record, Any]:
+        TRACES.append(spec)
+        keys, data = jax.vmap(prng.keys)(block.seeds), _data(pool, block, training)
+
+        def step(state: RunState, t: Array) -> tuple[RunState, Record]:
+            return one_round(keys, block.params, state, data, t, clock.horizon)
+
+        def quality(state: RunState) -> Quality | tuple[()]:
+            if model is None:
+                return ()
+            assert isinstance(data, Data)
+            return test_quality(lane, model, state.weights, data)
+
+        def empty(tree: Any) -> Any:
+            return jax.tree.map(lambda x: jnp.zeros((spec.chunk_rounds, *x.shape), x.dtype), tree)
+
+        kept = (
+            empty(jax.eval_shape(step, state, clock.start)[1]),
+            empty(jax.eval_shape(quality, state)),
+        )
+
+        def body(t: Array, carry: tuple[RunState, Any]) -> tuple[RunState, Any]:
+            state, (records, qualities) = carry
+            state, record = step(state, t)
+
+            def put(tree: Any, row: Any) -> Any:
+                return jax.tree.map(lambda x, y: x.at[t - clock.start].set(y), tree, row)
+
+            qualities = lax.cond(
+                due(t, clock.horizon, clock.eval_every), lambda: put(qualities, quality(state)), lambda: qualities
+            )
+            return state, (put(records, record), qualities)
+
+        state, (records, qualities) = lax.fori_loop(clock.start, clock.stop, body, (state, kept))
+        return state, records, qualities
+
+    def finish(pool: Pool, block: Block, state: RunState) -> Any:
+        if model is None:
+            return ()
+        data = _data(pool, block, training)
+        assert isinstance(data, Data)
+        runs, clients = block.num_samples.shape
+        everybody = Probe(jnp.ones((runs, clients), bool), jnp.full(runs, jnp.iinfo(jnp.int32).max, jnp.int32))
+        keys = jax.vmap(prng.keys)(block.seeds).selector
+        return client_quality(lane, model, state.weights, data, everybody, keys)
+
+    mesh = Mesh(np.array(jax.devices()[:num_devices]), ("block",))
+    runs, shared, rounds = PartitionSpec("block"), PartitionSpec(), PartitionSpec(None, "block")
+
+    def compiled(f: Callable[..., Any], ins: tuple[Any, ...], outs: Any, donate: tuple[int, ...] = ()) -> Any:
+        mapped = jax.shard_map(f, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
+        return jax.jit(mapped, donate_argnums=donate)
+
+    return Program(
+        init=compiled(init, (shared, runs), runs),
+        chunk=compiled(chunk, (shared, runs, runs, shared), (runs, rounds, rounds), donate=(2,)),
+        finish=compiled(finish, (shared, runs, runs), runs),
+    )

@@ -1,0 +1,227 @@
+"""From points and seeds to units: the pieces of work that are computed, stored, skipped and resumed.
+
+Points with the same static half form a compile group. In a group, (seed, point) is flattened to one run axis, seeds
+slowest so that more seeds leave the earlier units as they are, and cut into blocks of a fixed size.
+"""
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jfed import config as configs
+from jfed import prng
+from jfed.algorithms import local_sgd
+from jfed.config import Config, Training
+from jfed.controllers import CONTROLLERS
+from jfed.engine import feed
+from jfed.engine.round import RunParams
+from jfed.engine.simulate import Block, Pool
+from jfed.engine.spec import Spec, TrainingSpec, build, static_half
+from jfed.envs import ENVIRONMENTS
+from jfed.errors import require
+from jfed.selectors import SELECTORS
+from jfed.sweep import Point
+from jfed.types import Dims, Problem
+
+RESULTS_VERSION = 1  # raised whenever the same config and seed would give other numbers
+MAX_BLOCK = {False: 64, True: 8}  # runs of a block, selection-only and with training (measured on 2 cores)
+CHUNK_ROUNDS = {False: 500, True: 25}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How work is laid out; recorded with the results, and no part of what they mean.
+
+    Attributes:
+        block_size: runs of a block; None means half of a group's runs, at most 64 (8 with training).
+        chunk_rounds: rounds between two looks by the host; None means 500 (25 with training).
+        lane: "sequential" or "vmapped"; None means sequential on a CPU, else vmapped.
+        record_selected: keep the cohort of every round.
+    """
+
+    block_size: int | None = None
+    chunk_rounds: int | None = None
+    lane: str | None = None
+    record_selected: bool = False
+
+
+class Run(NamedTuple):
+    """One run: a point and its seeds."""
+
+    point: Point
+    seeds: prng.Seeds
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """One block of runs of one compile group.
+
+    Attributes:
+        spec: its program.
+        runs: at most `block_size` of them.
+        block_size: the last block is padded to it.
+        data_dir: where data sets are.
+    """
+
+    spec: Spec
+    runs: tuple[Run, ...]
+    block_size: int
+    data_dir: str | None
+
+    @property
+    def config(self) -> Config:
+        """The first run's config: horizon and evaluation are the same for all."""
+        return self.runs[0].point.config
+
+    @functools.cached_property
+    def id(self) -> str:
+        """Names the unit by what it computes: equal units have equal ids on every machine."""
+        runs = [(r.point.config, r.point.coords, [int(s) for s in r.seeds]) for r in self.runs]
+        spec = self.spec
+        return configs.digest([RESULTS_VERSION, runs, self.block_size, spec.lane, spec.record_selected])
+
+    def block(self) -> Block:
+        """The runs' arrays, padded by repeating the last run."""
+        runs = [*self.runs, *[self.runs[-1]] * (self.block_size - len(self.runs))]
+        params = jax.tree.map(lambda *xs: np.stack(xs), *(run_params(r.point.config) for r in runs))
+        seeds = jax.tree.map(lambda *xs: np.stack(xs), *(r.seeds for r in runs))
+        training = self.config.training
+        if training is None:
+            return _block(seeds, params, np.ones((len(runs), self.config.num_clients), np.int32))
+        own, data_seeds = [r.point.config for r in runs], [int(r.seeds.data) for r in runs]
+        data = feed.federated(training, own, data_seeds, self.data_dir)
+        return _block(seeds, params, data.num_samples, data.index, data.test_index, data.num_test)
+
+    def pool(self) -> Pool:
+        """The images that all blocks share, training images first."""
+        training = self.config.training
+        if training is None:
+            return Pool((), ())
+        return feed.pool(training.dataset, self.data_dir)
+
+
+def _block(*leaves: Any) -> Block:
+    return Block(*leaves)  # NumPy arrays: jit moves them to the device
+
+
+# ----------------------------------------------------------------------------------------- data and params
+
+
+def run_params(config: Config) -> RunParams:
+    """The dynamic half of a config, checked, as NumPy arrays."""
+    problem = Problem(config.num_clients, config.cohort_size, config.num_rounds)
+
+    def member(room: dict[str, Any], options: Any) -> Any:
+        name, options = configs.named(room, options)
+        return room[name].params(options, problem)
+
+    return RunParams(
+        environment=member(ENVIRONMENTS, config.environment),
+        selector=member(SELECTORS, config.selector),
+        controller=member(CONTROLLERS, config.controller),
+        algorithm=() if config.training is None else local_sgd.params(config.training.algorithm, problem),
+    )
+
+
+def _training_spec(training: Training, data_dir: str | None) -> TrainingSpec:
+    dataset = feed.dataset(training.dataset, data_dir)
+    height, width, channels = dataset.images.shape[1:]
+    return TrainingSpec(
+        model=training.model,
+        image_shape=(height, width, channels),
+        num_classes=dataset.num_classes,
+        scale=float(dataset.max_value),
+        mean=float(dataset.mean),
+        std=float(dataset.std),
+        missing=training.missing,
+    )
+
+
+def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None) -> Spec:
+    """The static half of a config."""
+    training = config.training
+    batch_size = 1 if training is None else training.batch_size
+    lane = layout.lane or ("sequential" if jax.default_backend() == "cpu" else "vmapped")
+
+    def static(room: dict[str, Any], options: Any) -> tuple[str, Any]:
+        name, options = configs.named(room, options)
+        return name, static_half(options)
+
+    chunk = layout.chunk_rounds or CHUNK_ROUNDS[training is not None]
+    return Spec(
+        dims=Dims(config.num_clients, slots, batch_size),
+        environment=static(ENVIRONMENTS, config.environment),
+        selector=static(SELECTORS, config.selector),
+        controller=static(CONTROLLERS, config.controller),
+        training=None if training is None else _training_spec(training, data_dir),
+        lane=lane,
+        chunk_rounds=min(chunk, config.num_rounds),
+        record_selected=layout.record_selected,
+    )
+
+
+def slots_bound(config: Config) -> int:
+    """A static bound on the cohort, a power of two so that sweeps over k share a program; K without training."""
+    if config.training is None:
+        return config.num_clients
+    problem = Problem(config.num_clients, config.cohort_size, config.num_rounds)
+    name, options = configs.named(SELECTORS, config.selector)
+    most = SELECTORS[name].slots(options, problem)
+    return min(config.num_clients, 1 << (most - 1).bit_length())
+
+
+# ------------------------------------------------------------------------------------------------- planning
+
+
+def plan(
+    points: Sequence[Point], seeds: Iterable[int | prng.Seeds], layout: Layout, data_dir: str | None = None
+) -> list[Unit]:
+    """All units of a sweep. Every setting and every partition is checked here, before anything compiles.
+
+    Args:
+        points: at least one.
+        seeds: at least one; an int seeds everything, `prng.seeds` sets streams apart.
+        layout: see `Layout`.
+        data_dir: where data sets are.
+
+    Raises:
+        ConfigError: a setting that cannot be run.
+        DataError: data that cannot be had, or too few images.
+    """
+    every = [s if isinstance(s, prng.Seeds) else prng.seeds(s) for s in seeds]
+    require(len(points) > 0 and len(every) > 0, "There is nothing to run: give at least one scheme and one seed.")
+    require(len({tuple(map(int, s)) for s in every}) == len(every), "A seed is listed twice.")
+    require(layout.block_size is None or layout.block_size >= 1, "The block size must be at least 1.")
+    groups: dict[Any, list[Point]] = {}
+    for point in points:
+        configs.check(point.config)
+        shapes = str(jax.tree.map(np.shape, run_params(point.config)))
+        spec = make_spec(point.config, layout, 0, data_dir)
+        key = (spec, shapes, point.config.num_rounds, point.config.eval_every, feed.shape(point.config.training))
+        groups.setdefault(key, []).append(point)
+        _check_training(point, spec, every, data_dir)
+    units: list[Unit] = []
+    for members in groups.values():
+        slots = max(slots_bound(p.config) for p in members)
+        spec = make_spec(members[0].config, layout, slots, data_dir)
+        runs = [Run(point, s) for s in every for point in members]
+        most = MAX_BLOCK[spec.training is not None]
+        size = layout.block_size or min(most, -(-len(runs) // 2))
+        units += [Unit(spec, tuple(runs[i : i + size]), size, data_dir) for i in range(0, len(runs), size)]
+    return units
+
+
+def _check_training(point: Point, spec: Spec, seeds: Sequence[prng.Seeds], data_dir: str | None) -> None:
+    training = point.config.training
+    if training is None:
+        require(
+            build(spec).selector.probe is None,
+            f"{point.coords.get('method', spec.selector[0])} asks clients for their loss, which a selection-only"
+            " run does not have: add training, or leave the scheme out.",
+        )
+        return
+    feed.federated(training, [point.config] * len(seeds), [int(s.data) for s in seeds], data_dir)

@@ -1,0 +1,74 @@
+"""Volatile clients: each returns its model with a probability of its class, independently each round.
+
+Sec. VI-A of E3CS (Huang et al. 2022): K clients in equal classes of success rate 0.1, 0.3, 0.6, 0.9.
+
+*Departures.* A client's class is its number modulo the number of classes (interleaved). Training data and
+local epochs are drawn independently of it, as in the paper. All clients are available.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float, Int, PRNGKeyArray
+
+from jfed.errors import require
+from jfed.options import Member, as_arrays
+from jfed.types import Cohort, Dims, Environment, Oracle, Outcome, Plan, Problem, View
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set."""
+
+    success_rates: tuple[float, ...] = (0.1, 0.3, 0.6, 0.9)
+    """One rate per class of clients, each in [0, 1]."""
+
+
+class Params(NamedTuple):
+    """Dynamic half. Attributes: success_rate: of each client."""
+
+    success_rate: Float[Array, " clients"]
+
+
+def client_class(options: Options, problem: Problem) -> np.ndarray:
+    """The class of each client, (K,): its place in `success_rates`."""
+    return np.arange(problem.num_clients) % len(options.success_rates)
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    rates = np.asarray(options.success_rates, np.float64)
+    require(rates.ndim == 1 and rates.size > 0, "At least one success rate is needed.")
+    bad = rates[~((rates >= 0) & (rates <= 1))]
+    require(bad.size == 0, f"Success rates must lie in [0, 1], found {', '.join(f'{r:g}' for r in bad)}.")
+    require(
+        rates.size <= problem.num_clients,
+        f"There are {rates.size} classes of success rates for only {problem.num_clients} clients.",
+    )
+    return as_arrays(Params, success_rate=rates[client_class(options, problem)])
+
+
+def make(dims: Dims, options: Options) -> Environment:
+    """The environment."""
+
+    def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> tuple[()]:
+        return ()
+
+    def observe(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> tuple[tuple[()], View]:
+        return (), view._replace(oracle=Oracle(success_rate=params.success_rate))
+
+    def respond(
+        key: PRNGKeyArray, state: tuple[()], params: Params, view: View, cohort: Cohort, plan: Plan
+    ) -> tuple[tuple[()], Outcome]:
+        rate = params.success_rate
+        draw = jax.random.uniform(key, rate.shape, rate.dtype)
+        return (), Outcome(succeeded=jnp.asarray(draw < rate))  # uniform is in [0, 1): rates 0 and 1 are exact
+
+    return Environment(init, observe, respond)
+
+
+MEMBER = Member(Options, params, make)

@@ -1,0 +1,55 @@
+"""What every member of a room offers: user-facing options, their static half, and how they become a program.
+
+Options are frozen dataclasses. A static field shapes the compiled program (a mode, a width); every other
+field is dynamic: it becomes an array in the member's `Params`, and a sweep over it compiles once.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from jfed.types import Problem
+
+Named = TypeVar("Named")
+
+
+def static(default: Any) -> Any:
+    """A dataclass field that is part of what is compiled."""
+    return dataclasses.field(default=default, metadata={"static": True})
+
+
+def is_static(field: dataclasses.Field[Any]) -> bool:
+    """Whether a field was declared with `static`."""
+    return bool(field.metadata.get("static", False))
+
+
+def as_arrays(kind: Callable[..., Named], **values: Any) -> Named:
+    """The dynamic half from host numbers: whole numbers become int32, others float64.
+
+    On the device a float64 becomes float32, unless jax's x64 mode is on.
+    """
+    arrays = {name: np.asarray(value) for name, value in values.items()}
+    return kind(**{n: a.astype(np.int32 if a.dtype.kind in "iu" else np.float64) for n, a in arrays.items()})
+
+
+def cohort_size(options: Any, problem: Problem) -> int:
+    """The cohort's largest size where a scheme selects k clients."""
+    return problem.cohort_size
+
+
+class Member(NamedTuple):
+    """An entry of a room's table.
+
+    Attributes:
+        options: the frozen dataclass of what a user may set, with defaults.
+        params: (options, problem) -> the dynamic half as NumPy arrays; raises `ConfigError` on a bad value.
+        make: (dims, options) -> the member's interface; reads static options only.
+        slots: (options, problem) -> static upper bound on the cohort (selectors only).
+    """
+
+    options: type[Any]
+    params: Callable[[Any, Problem], Any]
+    make: Callable[..., Any]
+    slots: Callable[[Any, Problem], int] = cohort_size

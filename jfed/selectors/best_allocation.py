@@ -1,0 +1,83 @@
+"""The best fixed allocation under a fairness quota: the optimum that the regret of E3CS is measured against.
+
+Definition 1 of E3CS (Huang et al. 2022): sigma_t to everybody, the residual R_t = k - K sigma_t to the clients
+with the highest success rates, no probability above 1. It knows the true rates, so it is an oracle; it is run
+on the same draws as the scheme it is compared with, so that the regret is a paired difference.
+
+*Departures.* The paper does not spell out q*; filling the highest rates up to 1 is what Eq. (38) allows. Equal
+rates are filled in an order drawn once per run.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float, Int, PRNGKeyArray
+
+from jfed import ops
+from jfed.options import Member, as_arrays
+from jfed.selectors import e3cs
+from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set. Attributes: quota: as in `e3cs.Options`."""
+
+    quota: float | str | tuple[float, ...] = 0.0
+
+
+class Params(NamedTuple):
+    """Dynamic half: k, and sigma_t K / k per round."""
+
+    k: Int[Array, ""]
+    quota: Float[Array, " rounds"]
+
+
+class State(NamedTuple):
+    """Attributes: tie_break: order among equal rates, fixed for the run."""
+
+    tie_break: Float[Array, " clients"]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    quota = e3cs.quota_schedule(options.quota, problem.num_rounds)
+    return as_arrays(Params, k=problem.cohort_size, quota=quota)
+
+
+def allocation(
+    rates: Float[Array, " clients"],
+    tie_break: Float[Array, " clients"],
+    k: Int[Array, ""],
+    sigma: Float[Array, ""],
+) -> Float[Array, " clients"]:
+    """p*, Eq. (25): sigma for all, and up to 1 for the highest rates until sum p = k."""
+    residual = jnp.maximum(k - rates.shape[0] * sigma, 0.0)
+    room = jnp.maximum(1.0 - sigma, jnp.finfo(rates.dtype).tiny)
+    order = jnp.lexsort((tie_break, -rates))
+    rank = jnp.zeros(rates.shape).at[order].set(jnp.arange(rates.shape[0], dtype=rates.dtype))
+    return jnp.minimum(sigma + jnp.clip(residual - rank * room, 0.0, room), 1.0)
+
+
+def make(dims: Dims, options: Options) -> Selector:
+    """The selector."""
+
+    def init(key: PRNGKeyArray, params: Params) -> State:
+        return State(tie_break=jax.random.uniform(key, (dims.num_clients,)))
+
+    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+        assert view.oracle is not None
+        sigma = params.quota[view.round - 1] * params.k / dims.num_clients
+        p = allocation(view.oracle.success_rate, state.tie_break, params.k, sigma)
+        return state, Cohort(ops.exact_inclusion(key, p, params.k), p)
+
+    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+        return state
+
+    return Selector(init, select, update, needs_oracle=True)
+
+
+MEMBER = Member(Options, params, make)

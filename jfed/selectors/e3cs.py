@@ -1,0 +1,175 @@
+"""E3CS: Exp3-based client selection with a fairness quota.
+
+T. Huang, W. Lin, L. Shen, K. Li, A. Y. Zomaya, "Stochastic Client Selection for Federated Learning with
+Volatile Clients", IEEE Internet of Things Journal, 2022.
+
+*Notation.* K clients, k a round, w_i exponential weights (here `log_w`), sigma_t fairness quota, R_t =
+k - K sigma_t the residual, eta learning rate, p_i inclusion, S_t overflowed clients, x_i success, alpha_t
+the cap (here `log_cap` = log((1 - sigma) alpha)).
+
+*Departures.*
+- Everything is in log space: with sigma = 0 the exponent of Eq. (17) reaches thousands and the printed form
+  overflows. The weights are divided by their maximum each round, which Eqs. (18) and (19) do not see.
+- Algorithm 2's case search has two misprints (the sum of line 2 is over w', and Eqs. (23)-(24) must compare
+  w / (1 - sigma)). Its solution is the c with sum_i min(1, w_i / e^c) = R / (1 - sigma); it is found without
+  sorting, by adding to S whoever exceeds the cap until nobody does, which ends at the exact solution.
+- `sampler="sequential"` is the paper's `torch.multinomial`: its inclusion probabilities are not p, so the
+  estimate of Eq. (16) is biased. `sampler="exact"` has inclusion probabilities p.
+- `clip_exponent=True` keeps the exponent of Eq. (17) at most 1, which the proof of Theorem 1 assumes and which
+  sigma = 0 violates.
+- Mode `faithful` is sequential without the clip; `corrected` is exact with it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
+
+from jfed import ops
+from jfed.errors import ConfigError, require
+from jfed.options import Member, as_arrays, static
+from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
+
+MAX_EXPONENT = 1e30  # a client of p = 1e-40, drawn once in 1e40 rounds, must not make the weights inf - inf
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set."""
+
+    quota: float | str | tuple[float, ...] = 0.5
+    """sigma_t as a share of k/K: a constant, "inc" (0 up to T/4, then 1), or one value per round."""
+    eta: float = 0.5  # Table I
+    sampler: Literal["sequential", "exact"] = static("sequential")
+    clip_exponent: bool = static(False)
+
+
+class Params(NamedTuple):
+    """Dynamic half.
+
+    Attributes:
+        k: cohort size.
+        quota: sigma_t K / k per round, in [0, 1].
+        eta: learning rate.
+    """
+
+    k: Int[Array, ""]
+    quota: Float[Array, " rounds"]
+    eta: Float[Array, ""]
+
+
+class State(NamedTuple):
+    """Attributes: log_w: logarithms of the exponential weights, the largest 0; log_p, overflow: of this round."""
+
+    log_w: Float[Array, " clients"]
+    log_p: Float[Array, " clients"]
+    overflow: Bool[Array, " clients"]
+
+
+def quota_schedule(quota: float | str | Sequence[float], num_rounds: int) -> np.ndarray:
+    """sigma_t K / k for t = 1..T, (T,).
+
+    Args:
+        quota: see `Options.quota`.
+        num_rounds: T.
+
+    Raises:
+        ConfigError: unknown schedule, wrong length, or a value outside [0, 1].
+    """
+    if isinstance(quota, str):
+        require(quota == "inc", f"The quota schedule {quota!r} is unknown: give a share of k/K, 'inc' or a list.")
+        return (np.arange(1, num_rounds + 1) > num_rounds / 4).astype(np.float64)
+    schedule = np.asarray(quota, np.float64)
+    if schedule.ndim == 1 and schedule.size != num_rounds:
+        raise ConfigError(f"The quota schedule has {schedule.size} values for {num_rounds} rounds.")
+    low, high = schedule.min(), schedule.max()
+    require(
+        bool(low >= 0 and high <= 1),
+        f"The quota is given as a share of k/K and must lie in [0, 1], found {low if low < 0 else high:g}"
+        " (a quota above k/K cannot be promised to K clients).",
+    )
+    return np.broadcast_to(schedule, (num_rounds,)).copy()
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    require(0 < options.eta < np.inf, f"E3CS's learning rate eta must be positive, found {options.eta:g}.")
+    quota = quota_schedule(options.quota, problem.num_rounds)
+    return as_arrays(Params, k=problem.cohort_size, quota=quota, eta=float(options.eta))
+
+
+def log_cap(log_w: Float[Array, " clients"], target: Float[Array, ""]) -> Float[Array, ""]:
+    """c = log((1 - sigma) alpha): the solution of sum_i min(1, w_i / e^c) = R / (1 - sigma), Eq. (22).
+
+    Args:
+        log_w: logarithms of weights, the largest about 0.
+        target: R / (1 - sigma), from 0 (then c is inf) to K.
+    """
+
+    def solve(over: Bool[Array, " clients"]) -> Float[Array, ""]:  # Eq. (24) for a given overflowed set
+        rest = jnp.where(over, -jnp.inf, log_w)
+        top = jnp.max(rest)
+        log_rest = top + jnp.log(jnp.sum(jnp.exp(rest - jnp.where(jnp.isfinite(top), top, 0.0))))
+        return log_rest - jnp.log(target - over.sum())
+
+    def grow(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        cap, count, _ = carry
+        over = log_w > cap
+        grew = (over.sum() > count) & (over.sum() < target)
+        return jnp.where(grew, solve(over), cap), over.sum(), grew
+
+    start = solve(jnp.zeros(log_w.shape, bool))
+    cap, _, _ = lax.while_loop(lambda carry: carry[2], grow, (start, jnp.int32(0), jnp.array(True)))
+    return cap
+
+
+def prob_alloc(
+    log_w: Float[Array, " clients"], k: Int[Array, ""], sigma: Float[Array, ""]
+) -> tuple[Float[Array, " clients"], Bool[Array, " clients"]]:
+    """Algorithm 2, ProbAlloc: (log p, S). R = 0 gives p = sigma and an empty S."""
+    num_clients = log_w.shape[0]
+    residual = jnp.maximum(k - num_clients * sigma, 0.0)
+    room = jnp.maximum(1.0 - sigma, jnp.finfo(log_w.dtype).tiny)
+    cap = log_cap(log_w, residual / room)
+    over = log_w > cap  # Algorithm 2, line 3
+    capped = jnp.minimum(log_w - cap, 0.0)  # Algorithm 2, line 4
+    log_p = jnp.logaddexp(jnp.log(sigma), jnp.log(room) + capped)  # Eq. (19), with Eq. (21)
+    return jnp.where(over, 0.0, jnp.minimum(log_p, 0.0)), over
+
+
+def make(dims: Dims, options: Options) -> Selector:
+    """The selector; only static options are read."""
+
+    def sigma(params: Params, view: View) -> Float[Array, ""]:
+        return params.quota[view.round - 1] * params.k / dims.num_clients
+
+    def init(key: PRNGKeyArray, params: Params) -> State:
+        zero = jnp.zeros(dims.num_clients)
+        return State(log_w=zero, log_p=zero, overflow=jnp.zeros(dims.num_clients, bool))
+
+    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+        log_p, overflow = prob_alloc(state.log_w, params.k, sigma(params, view))  # Algorithm 1, line 3
+        inclusion = jnp.exp(log_p)
+        if options.sampler == "sequential":  # Algorithm 1, line 4
+            selected = ops.race(key, log_p, params.k)
+        else:
+            selected = ops.exact_inclusion(key, inclusion, params.k)
+        return State(state.log_w, log_p, overflow), Cohort(selected, inclusion)
+
+    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+        residual = params.k - dims.num_clients * sigma(params, view)
+        estimate = jnp.exp(-state.log_p)  # Eq. (16), where i is selected and succeeds
+        exponent = jnp.minimum(residual * params.eta * estimate / dims.num_clients, MAX_EXPONENT)
+        if options.clip_exponent:
+            exponent = jnp.minimum(exponent, 1.0)
+        log_w = state.log_w + jnp.where(feedback.succeeded & ~state.overflow, exponent, 0.0)  # Eq. (17)
+        return state._replace(log_w=log_w - jnp.max(log_w))
+
+    return Selector(init, select, update)
+
+
+MEMBER = Member(Options, params, make)

@@ -1,0 +1,101 @@
+"""Power-of-choice: of d candidates, the k with the largest local loss.
+
+Y. J. Cho, J. Wang, G. Joshi, "Towards Understanding Biased Client Selection in Federated Learning", AISTATS
+2022 (arXiv 2010.01243).
+
+*Notation.* d candidates drawn without replacement with probability n_k / n, m selected (here k), F_k local loss
+of the global model.
+
+*Forms.* `form="pow-d"`: a candidate reports the loss on all its data. `"cpow-d"`: on b of its images, drawn at
+random. `"rpow-d"`: nobody is asked; a client counts with the mean training loss it reported when it last
+returned, and as infinity if it never did.
+
+*Departures.* Ties are broken at random (unseen clients of rpow-d tie). Aggregation is the environment's matter:
+in E3CS's world pow-d runs under deadline aggregation like every rival. E3CS does not say which d it used;
+the default is 30 for K = 100 and k = 20, and d must lie between k and K.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
+
+from jfed import ops
+from jfed.errors import require
+from jfed.options import Member, as_arrays, static
+from jfed.types import Cohort, Dims, Feedback, Probe, Problem, Selector, View
+
+ALL_IMAGES = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set."""
+
+    d: int | None = None
+    """Candidates a round; None means 1.5 k (30 for k = 20), at most K."""
+    b: int = 64
+    """Images that a candidate of cpow-d evaluates."""
+    form: Literal["pow-d", "cpow-d", "rpow-d"] = static("pow-d")
+
+
+class Params(NamedTuple):
+    """Dynamic half: k selected of d candidates, who evaluate b images."""
+
+    k: Int[Array, ""]
+    d: Int[Array, ""]
+    b: Int[Array, ""]
+
+
+class State(NamedTuple):
+    """Attributes: last_loss: as reported at the last return; inf before the first."""
+
+    last_loss: Float[Array, " clients"]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    k, num_clients = problem.cohort_size, problem.num_clients
+    d = min(num_clients, -(-3 * k // 2)) if options.d is None else options.d
+    require(d >= k, f"pow-d needs at least as many candidates as it selects: d = {d} is less than k = {k}.")
+    require(d <= num_clients, f"pow-d cannot have d = {d} candidates among K = {num_clients} clients.")
+    require(options.b >= 1, f"cpow-d must evaluate at least one image, found b = {options.b}.")
+    return as_arrays(Params, k=k, d=d, b=options.b)
+
+
+def make(dims: Dims, options: Options) -> Selector:
+    """The selector."""
+
+    def init(key: PRNGKeyArray, params: Params) -> State:
+        return State(last_loss=jnp.full(dims.num_clients, jnp.inf))
+
+    def candidates(key: PRNGKeyArray, params: Params, view: View) -> Bool[Array, " clients"]:
+        log_share = jnp.log(view.num_samples.astype(jnp.result_type(float)))
+        return ops.race(key, log_share, params.d, among=view.available)
+
+    def probe(key: PRNGKeyArray, state: State, params: Params, view: View) -> Probe:
+        b = params.b if options.form == "cpow-d" else jnp.int32(ALL_IMAGES)
+        return Probe(asked=candidates(key, params, view), num_images=b)
+
+    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+        draw, tie = jax.random.split(key)
+        if options.form == "rpow-d":
+            among, loss = candidates(draw, params, view), state.last_loss
+        else:
+            among = ~jnp.isnan(view.probed)
+            loss = jnp.where(among, view.probed, 0.0)
+        selected = ops.smallest(-loss, params.k, among, tie_break=jax.random.uniform(tie, loss.shape))
+        return state, Cohort(selected, jnp.full(loss.shape, jnp.nan))
+
+    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+        heard = feedback.succeeded & ~jnp.isnan(feedback.loss)
+        return State(last_loss=jnp.where(heard, feedback.loss, state.last_loss))
+
+    return Selector(init, select, update, probe=None if options.form == "rpow-d" else probe)
+
+
+MEMBER = Member(Options, params, make)

@@ -1,0 +1,54 @@
+"""Uniform random selection without replacement: the "Random" of the papers.
+
+H. B. McMahan, E. Moore, D. Ramage, S. Hampson, B. Aguera y Arcas, "Communication-Efficient Learning of Deep
+Networks from Decentralized Data", AISTATS 2017.
+
+*Departures.* None. Fewer than k available clients: all of them are taken.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Int, PRNGKeyArray
+
+from jfed import ops
+from jfed.options import Member, as_arrays
+from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
+
+
+@dataclass(frozen=True)
+class Options:
+    """Nothing to set."""
+
+
+class Params(NamedTuple):
+    """Dynamic half. Attributes: k: cohort size."""
+
+    k: Int[Array, ""]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """The options as arrays."""
+    return as_arrays(Params, k=problem.cohort_size)
+
+
+def make(dims: Dims, options: Options) -> Selector:
+    """The selector."""
+
+    def init(key: PRNGKeyArray, params: Params) -> tuple[()]:
+        return ()
+
+    def select(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> tuple[tuple[()], Cohort]:
+        selected = ops.race(key, jnp.zeros(dims.num_clients), params.k, among=view.available)
+        share = jnp.minimum(params.k / jnp.maximum(view.available.sum(), 1), 1.0)
+        return (), Cohort(selected, jnp.where(view.available, share, 0.0))
+
+    def update(state: tuple[()], params: Params, view: View, cohort: Cohort, feedback: Feedback) -> tuple[()]:
+        return ()
+
+    return Selector(init, select, update)
+
+
+MEMBER = Member(Options, params, make)
