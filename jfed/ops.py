@@ -103,7 +103,7 @@ def exact_inclusion(key: PRNGKeyArray, p: Float[Array, " n"], m: Int[Array, ""])
     The entries are laid end to end in a random order, and those in which u, u + 1, u + 2, ... fall are
     taken. Lengths are integers, so that the count is exact: entries with p > 1 - 2^-16 get length 1, the
     others are scaled to fill what is left, and what rounding leaves over (half a unit an entry at most)
-    is handed out in the random order.
+    is handed out by index.
 
     Args:
         key: the draw.
@@ -116,8 +116,6 @@ def exact_inclusion(key: PRNGKeyArray, p: Float[Array, " n"], m: Int[Array, ""])
     n = p.shape[0]
     unit = 1 << min(20, 30 - n.bit_length())
     order_key, start_key = jax.random.split(key)
-    order = jnp.argsort(jax.random.bits(order_key, (n,), jnp.uint32))
-    p = p[order]
     sure = p > 1 - 2.0**-16
     part = jnp.where(sure, 0, p)
     room = m - sure.sum()
@@ -127,9 +125,20 @@ def exact_inclusion(key: PRNGKeyArray, p: Float[Array, " n"], m: Int[Array, ""])
     movable = ~sure & ((left_over > 0) | (parts > 0))
     parts += jnp.where(movable & (jnp.cumsum(movable) <= jnp.abs(left_over)), jnp.sign(left_over), 0)
     lengths = jnp.where(sure, unit, parts)
-    ends = jnp.cumsum(lengths) + jax.random.randint(start_key, (), 0, unit)
-    hit = ends // unit > (ends - lengths) // unit
-    return jnp.zeros(n, bool).at[order].set(hit)
+    ends = _totals_in_random_order(order_key, lengths) + jax.random.randint(start_key, (), 0, unit)
+    return ends // unit > (ends - lengths) // unit
+
+
+def _totals_in_random_order(key: PRNGKeyArray, values: Int[Array, " n"]) -> Int[Array, " n"]:
+    """Each entry's running total, itself included, if the entries are summed in a random order."""
+    n = values.shape[0]
+    width = max(1, (n - 1).bit_length())
+    index = jnp.arange(n, dtype=jnp.uint32)
+    place = (jax.random.bits(key, (n,), jnp.uint32) >> width << width) | index  # distinct
+    if n <= 512:  # all pairs: on a CPU three times as fast as a sort at n = 100
+        return jnp.where(place[None, :] <= place[:, None], values[None, :], 0).sum(1)
+    order = jnp.argsort(place)
+    return jnp.zeros_like(values).at[order].set(jnp.cumsum(values[order]))
 
 
 def first_slots(mask: Mask, slots: int) -> Int[Array, " slots"]:

@@ -17,7 +17,7 @@ def load(path: str | Path) -> xr.Dataset:
 
     Returns:
         Dimensions run, round, client and, with training, eval_round. Coordinates on `run`: method, mode, seed,
-        world, dataset, and one per swept setting. See the README for the variables.
+        world, oracle (1 for a scheme that is shown the truth), dataset, and one per swept setting. See the README for the variables.
 
     Raises:
         FileNotFoundError: there are no results.
@@ -53,7 +53,7 @@ def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
 
 
 def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
-    """A label for each run: its method, marked where a mode or a swept setting would leave it ambiguous.
+    """A label for each run: its method; marked if it is an oracle, or its mode would leave it ambiguous.
 
     Args:
         dataset: from `load`.
@@ -61,7 +61,11 @@ def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
     """
     methods, modes = dataset["method"].values.astype(str), dataset["mode"].values.astype(str)
     several = {m for m in set(methods) if len(set(modes[methods == m])) > 1}
-    labels = [m if m not in several else f"{m} ({mode})" for m, mode in zip(methods, modes, strict=True)]
+    oracles = dataset["oracle"].values
+    labels = [
+        f"{m} (oracle)" if oracle else f"{m} ({mode})" if m in several else m
+        for m, mode, oracle in zip(methods, modes, oracles, strict=True)
+    ]
     for name in by:
         labels = [f"{x}, {name}={value}" for x, value in zip(labels, dataset[name].values, strict=True)]
     return np.array(labels)

@@ -24,6 +24,7 @@ from jfed import config as configs
 from jfed import prng, store
 from jfed.analysis.load import combine
 from jfed.engine.simulate import clock, due, program
+from jfed.engine.spec import build
 from jfed.engine.units import Layout, Unit, plan
 from jfed.envs import volatility
 from jfed.sweep import Point
@@ -160,6 +161,7 @@ def _run_coords(unit: Unit) -> dict[str, Any]:
     coords: dict[str, Any] = {
         "seed": ("run", [int(r.seeds.seed) for r in unit.runs]),
         "world": ("run", [world] * len(unit.runs)),
+        "oracle": ("run", [int(build(unit.spec).selector.needs_oracle)] * len(unit.runs)),
         "dataset": ("run", ["none" if training is None else training.dataset] * len(unit.runs)),
     }
     for name in dict.fromkeys(name for r in unit.runs for name in r.point.coords):

@@ -1,0 +1,101 @@
+"""What every experiment's command shares: the command line, settings of points, and where output goes."""
+
+import ast
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rich.console import Console
+
+from jfed import sweep
+from jfed.analysis import Table, save, to_terminal, write
+from jfed.errors import ConfigError, require
+from jfed.sweep import Point
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Output:
+    """Files that a command leaves, by kind, in the order in which it made them."""
+
+    out: Path
+    files: list[Path] = field(default_factory=list)
+
+    def table(self, table: Table, stem: str) -> None:
+        """Write a table as CSV, Markdown and LaTeX."""
+        self.files.extend(write(table, self.out / "tables", stem).values())
+
+    def figure(self, figure: Any, stem: str) -> None:
+        """Write a figure as PNG and PDF."""
+        self.files.extend(save(figure, self.out / "figures", stem))
+
+    def tell(self, console: Console) -> None:
+        """Print where everything is."""
+        console.print(f"\nResults  {self.out / 'results'}  (read them with jfed.load({str(self.out)!r}))")
+        for kind in ("tables", "figures"):
+            stems = sorted({f.stem for f in self.files if f.parent.name == kind})
+            endings = sorted({f.suffix for f in self.files if f.parent.name == kind})
+            console.print(f"{kind.capitalize():8} {self.out / kind}/{{{','.join(stems)}}}{{{','.join(endings)}}}")
+
+
+def show(table: Table, console: Console) -> None:
+    """Print a table after an empty line."""
+    console.print()
+    to_terminal(table, console)
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Settings such as "selector.eta=0.1" as a delta.
+
+    Raises:
+        ConfigError: no "=".
+    """
+    delta = {}
+    for item in settings:
+        path, equals, text = item.partition("=")
+        require(bool(equals), f"A setting is written PATH=VALUE, such as selector.eta=0.1, found {item!r}.")
+        try:
+            delta[path.strip()] = ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError):
+            delta[path.strip()] = text.strip()  # a name, such as missing=returned
+    return delta
+
+
+def with_settings(points: Sequence[Point], settings: Sequence[str]) -> list[Point]:
+    """The points with settings changed; a setting of one scheme leaves the others as they are.
+
+    Raises:
+        ConfigError: a setting that no point has.
+    """
+    changed = list(points)
+    for path, value in parse_settings(settings).items():
+        errors = []
+        for i, point in enumerate(changed):
+            try:
+                changed[i] = Point(sweep.configs.replace(point.config, {path: value}), point.coords)
+            except ConfigError as error:
+                errors.append(error)
+        if len(errors) == len(changed):
+            raise errors[0]
+    return changed
+
+
+def command(main: Callable[[S], None], settings: type[S]) -> None:
+    """Run an experiment from the command line; a user's mistake ends in one sentence."""
+    try:
+        import tyro
+    except ImportError:
+        sys.exit("The command line needs tyro: pip install tyro.")
+    from jfed.engine.host import setup
+
+    chosen = tyro.cli(settings, description=sys.modules[main.__module__].__doc__)
+    setup()
+    try:
+        main(chosen)
+    except (ConfigError, FileNotFoundError) as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit("\nStopped. Finished units are kept: the same command goes on from there.")

@@ -1,0 +1,224 @@
+"""E3CS, Figs. 3 and 4: who is selected, and how many models return, without any training.
+
+T = 2500 rounds, K = 100 clients in four classes of success rate, k = 20 selected; every scheme but pow-d (which
+needs a model to ask clients about). E3CS runs as published and corrected, and once more with the learning
+rate of Theorem 1, whose regret bound is checked against the best fixed allocation on the same draws.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from rich.console import Console
+
+import jfed
+from experiments.common import Output, command, show, with_settings
+from jfed.analysis import box_by_class, compare, comparisons_table, jain, stacked_lines
+from jfed.analysis.load import schemes
+from jfed.analysis.tables import Table
+from jfed.config import Config, method
+from jfed.errors import require
+from jfed.selectors.e3cs import quota_schedule
+from jfed.sweep import Point, methods
+
+QUOTAS = ("0", "0.5", "0.8", "inc")
+RATES = (0.1, 0.3, 0.6, 0.9)
+ETA = 0.5  # Table I
+ORDER = ["fedcs", *(f"e3cs-{q}" for q in QUOTAS), "uniform", *(f"best-{q}" for q in QUOTAS)]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Command line."""
+
+    preset: Literal["quick", "paper"] = "paper"
+    """paper is 100 seeds of 2500 rounds, quick 10 seeds of 400."""
+    seeds: int | None = None
+    """Seeds 0, 1, ...; the preset's number by default."""
+    out: Path = Path("out/e3cs_numerical")
+    """Where results, tables and figures go; what is done there is not done again."""
+    num_clients: int = 100
+    cohort_size: int = 20
+    num_rounds: int | None = None
+    """T; the preset's by default."""
+    set: tuple[str, ...] = ()
+    """Further settings by path, such as environment.success_rates=(0.2,0.8)."""
+    data_dir: str | None = None
+    """Not used here: nothing is trained."""
+
+
+def theorem_eta(config: Config, quota: str) -> float:
+    """eta = sqrt(K ln K / sum_t R_t), Theorem 1."""
+    return math.sqrt(config.num_clients * math.log(config.num_clients) / _residual(config, quota))
+
+
+def regret_bound(config: Config, quota: str) -> float:
+    """2 sqrt(sum_t K R_t ln K), Eq. (29)."""
+    return 2 * math.sqrt(config.num_clients * _residual(config, quota) * math.log(config.num_clients))
+
+
+def _residual(config: Config, quota: str) -> float:
+    """sum_t R_t with R_t = k - K sigma_t."""
+    share = quota_schedule(quota if quota == "inc" else float(quota), config.num_rounds)
+    return float(config.cohort_size * (1 - share).sum())
+
+
+def points(base: Config) -> list[Point]:
+    """All schemes of the experiment; `eta` is a coordinate, NaN where a scheme has none."""
+    named = [f"e3cs-{q}" for q in QUOTAS]
+    plain = methods(base, ["uniform", "fedcs", *(f"best-{q}" for q in QUOTAS)])
+    published = methods(base, named) + methods(base, named, "corrected")
+    tuned = [
+        Point(
+            jfed.replace(base, {"selector": method(f"e3cs-{q}", "corrected"), "selector.eta": theorem_eta(base, q)}),
+            {"method": f"e3cs-{q}", "mode": "corrected", "eta": round(theorem_eta(base, q), 6)},
+        )
+        for q in QUOTAS
+    ]
+    rivals = [Point(p.config, p.coords | {"eta": float("nan")}) for p in plain]
+    return rivals + [Point(p.config, p.coords | {"eta": ETA}) for p in published] + tuned
+
+
+def per_run(results: xr.Dataset) -> pd.DataFrame:
+    """One row per run: everything the tables and the claims are made from."""
+    horizon, last = results.sizes["round"], min(500, results.sizes["round"])
+    turn = horizon // 4
+    k = results["num_selected"].isel(run=0, round=0).item()
+    succeeded = results["num_succeeded"].values
+    counts = results["times_selected"].values
+    classes = results["client_class"].values
+    num_classes = int(classes.max()) + 1
+    top = classes == num_classes - 1
+    frame = pd.DataFrame(
+        {
+            "method": results["method"].values.astype(str),
+            "mode": results["mode"].values.astype(str),
+            "eta": results["eta"].values,
+            "seed": results["seed"].values,
+            "cep_quarter": succeeded[:, :turn].sum(1),
+            "cep": succeeded.sum(1),
+            "ratio_last": succeeded[:, -last:].sum(1) / (k * last),
+            "ratio_after_turn": succeeded[:, turn:].sum(1) / (k * (horizon - turn)),
+            "jain": jain(counts),
+            "expected_cep": results["expected_succeeded"].values.astype(np.float64).sum(1),
+            "top_class_used": (top & (counts >= 0.01 * k * horizon)).sum(1),
+            "lower_median": [np.median(c[~t]) for c, t in zip(counts, top, strict=True)],
+            "lower_max": [c[~t].max() if (~t).any() else 0 for c, t in zip(counts, top, strict=True)],
+        }
+    )
+    for j in range(num_classes):
+        frame[f"count_class_{j}"] = [c[cl == j].mean() for c, cl in zip(counts, classes, strict=True)]
+    return frame
+
+
+def regret_table(runs: pd.DataFrame, base: Config, title: str) -> Table:
+    """Regret against the best fixed allocation on the same draws, beside the bound of Theorem 1."""
+    from scipy import stats
+
+    rows, records = [], []
+    best = runs[runs.method.str.startswith("best-")].set_index(["method", "seed"]).expected_cep
+    groups: Any = runs[runs.method.str.startswith("e3cs-")].groupby(["method", "mode", "eta"])
+    for (name, mode, eta), group in groups:
+        quota = name.removeprefix("e3cs-")
+        regret = best[f"best-{quota}"].reindex(group.seed).values - group.expected_cep.values
+        n = len(regret)
+        half = stats.t.ppf(0.975, n - 1) * regret.std(ddof=1) / math.sqrt(n) if n > 1 else float("nan")
+        tuned = math.isclose(float(eta), theorem_eta(base, quota), abs_tol=1e-5)
+        bound = regret_bound(base, quota) if tuned else eta * _residual(base, quota) + _log_term(base, float(eta))
+        records.append((name, mode, eta, n, regret.mean(), half, regret.max(), bound))
+        rows.append(
+            (name, mode, f"{eta:.3g}", f"{regret.mean():.0f} ± {half:.0f}", f"{regret.max():.0f}",
+             f"{bound:.0f}")
+        )  # fmt: skip
+    notes = (
+        "Regret: expected cumulative effective participation (Definition 2) of the best fixed allocation minus the"
+        " scheme's, on the same draws; mean ± half of a pointwise 95 % t interval.",
+        "Bound: Eq. (28), which is Eq. (29) at Theorem 1's eta. It is proved for exponents of at most 1 and exact"
+        " inclusion, which is the corrected mode.",
+    )
+    columns = ("scheme", "mode", "eta", "regret", "largest", "bound")
+    names = ["scheme", "mode", "eta", "n", "regret", "half_width", "largest", "bound"]
+    return Table(title, columns, "llrrrr", tuple(rows), notes, frozenset(),
+                 pd.DataFrame(records, columns=pd.Index(names)))  # fmt: skip
+
+
+def _log_term(config: Config, eta: float) -> float:
+    return config.num_clients / eta * math.log(config.num_clients)
+
+
+def figures(results: xr.Dataset, output: Output, setting: str) -> None:
+    """Figs. 3 and 4, once for each mode of E3CS; the rivals stand in both."""
+    results = results.isel(run=_at_table_i(results))
+    modes, names = results["mode"].values.astype(str), results["method"].values.astype(str)
+    k = results["num_selected"].isel(run=0, round=0).item()
+    rounds = results["round"].values
+    for mode in ("faithful", "corrected"):
+        chosen = np.flatnonzero(np.isin(names, ("fedcs", "uniform")) | ((modes == mode) & _starts(names, "e3cs-")))
+        shown = results.isel(run=chosen)
+        labels, counts = schemes(shown), shown["times_selected"].values
+        order = sorted(set(labels), key=lambda x: ORDER.index(x.split(" ")[0]))
+        classes = shown["client_class"].values
+        rates = [f"{r:g}" for r in RATES] if classes.max() + 1 == len(RATES) else [str(c) for c in range(99)]
+        panels = {
+            x: {rates[c]: counts[labels == x][classes[labels == x] == c] for c in range(classes.max() + 1)}
+            for x in order
+        }
+        boxes = box_by_class(panels, "times selected, by success rate", f"Selections, {mode} ({setting})")
+        output.figure(boxes, f"fig3_selections_{mode}")
+        cumulative = np.cumsum(shown["num_succeeded"].values, 1)
+        curves = {x: cumulative[labels == x].astype(float) for x in order}
+        lines = {
+            "success ratio": {x: c / (k * rounds) for x, c in curves.items()},
+            "cumulative effective participation": curves,
+        }
+        title = f"Success ratio and participation, {mode} ({setting})"
+        figure = stacked_lines(rounds, lines, xlabel="communication round", title=title)
+        output.figure(figure, f"fig4_participation_{mode}")
+
+
+def _at_table_i(results: xr.Dataset) -> np.ndarray:
+    """Runs at Table I's eta, and those of schemes without one."""
+    eta = results["eta"].values
+    return np.flatnonzero(np.isnan(eta) | np.isclose(eta, ETA))
+
+
+def _starts(names: np.ndarray, prefix: str) -> np.ndarray:
+    return np.array([n.startswith(prefix) for n in names])
+
+
+def main(settings: Settings) -> None:
+    """Run what is missing, then write tables and figures."""
+    console = Console()
+    default_seeds, default_rounds = (100, 2500) if settings.preset == "paper" else (10, 400)
+    seeds = settings.seeds if settings.seeds is not None else default_seeds
+    require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
+    base = Config(settings.num_clients, settings.cohort_size, settings.num_rounds or default_rounds)
+    base = with_settings([Point(base)], [s for s in settings.set if not s.startswith("selector")])[0].config
+    every = with_settings(points(base), [s for s in settings.set if s.startswith("selector")])
+    results = jfed.run(every, range(seeds), out=settings.out)
+    title = f"no training, K = {base.num_clients}, k = {base.cohort_size}, T = {base.num_rounds}, {seeds} seeds"
+
+    runs = per_run(results)
+    output = Output(settings.out)
+    (settings.out / "tables").mkdir(parents=True, exist_ok=True)
+    runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
+    frame = runs.iloc[_at_table_i(results)].assign(scheme=schemes(results.isel(run=_at_table_i(results))))
+    frame = frame[~_starts(frame.method.to_numpy(), "best-")]
+    frame = frame.sort_values(["method", "mode", "seed"], key=lambda c: c.map(ORDER.index) if c.name == "method" else c)
+    for metric, name in (("cep", "Cumulative effective participation"), ("jain", "Jain's index of selections")):
+        table = comparisons_table(compare(frame, metric, baseline="uniform"), f"{name} ({title})")
+        output.table(table, metric)
+        show(table, console)
+    regret = regret_table(runs, base, f"Regret ({title})")
+    output.table(regret, "regret")
+    show(regret, console)
+    figures(results, output, title)
+    output.tell(console)
+
+
+if __name__ == "__main__":
+    command(main, Settings)
