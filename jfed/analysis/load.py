@@ -17,7 +17,8 @@ def load(path: str | Path) -> xr.Dataset:
 
     Returns:
         Dimensions run, round, client and, with training, eval_round. Coordinates on `run`: method, mode, seed,
-        world, oracle (1 for a scheme that is shown the truth), dataset, and one per swept setting. See the README for the variables.
+        world, oracle (1 for a scheme that is shown the truth), dataset, and one per swept setting. The README
+        lists the variables.
 
     Raises:
         FileNotFoundError: there are no results.

@@ -1,0 +1,127 @@
+"""The command `jfed`: what there is, one run from the command line, and a table from finished results.
+
+The published experiments are commands of their own: `python -m experiments.NAME`.
+"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+
+from jfed.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class List:
+    """List schemes, worlds, controllers, algorithms, models and data sets."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Schemes against each other in a world of volatile clients, without training."""
+
+    schemes: tuple[str, ...] = ("uniform", "fedcs", "e3cs-0.5")
+    mode: str = "faithful"
+    seeds: int = 30
+    num_clients: int = 100
+    cohort_size: int = 20
+    num_rounds: int = 2500
+    success_rates: tuple[float, ...] = (0.1, 0.3, 0.6, 0.9)
+    out: Path = Path("out/run")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A significance table: every scheme against a baseline, paired by seed."""
+
+    out: Path
+    metric: str = "num_succeeded"
+    """A variable of the results, summed over rounds, or taken after the last one (test_accuracy, test_loss)."""
+    baseline: str = "uniform"
+
+
+def list_rooms(_: List, console: Console) -> None:
+    """Print every room's table."""
+    from jfed import config
+    from jfed.algorithms import ALGORITHMS
+    from jfed.controllers import CONTROLLERS
+    from jfed.data.load import names
+    from jfed.data.partition import PARTITIONS
+    from jfed.envs import ENVIRONMENTS
+    from jfed.models import MODELS
+
+    rows: dict[str, Any] = {
+        "schemes": [*config.METHODS, "e3cs-Q", "best-Q", "(Q a share of k/K, or inc)"],
+        "worlds": ENVIRONMENTS,
+        "controllers": CONTROLLERS,
+        "algorithms": ALGORITHMS,
+        "models": MODELS,
+        "partitions": PARTITIONS,
+        "data sets": names(),
+    }
+    for name, members in rows.items():
+        console.print(f"{name:12} {', '.join(members)}", highlight=False)
+
+
+def run(settings: Run, console: Console) -> None:
+    """Run schemes and print how many models return."""
+    import jfed
+    from jfed.engine.host import setup
+    from jfed.envs import volatility
+
+    setup()
+    base = jfed.Config(
+        settings.num_clients,
+        settings.cohort_size,
+        settings.num_rounds,
+        environment=volatility.Options(settings.success_rates),
+    )
+    points = jfed.methods(base, settings.schemes, settings.mode)  # type: ignore[arg-type]
+    jfed.run(points, range(settings.seeds), out=settings.out)
+    first = points[0].coords["method"]
+    table(Table(settings.out, baseline=first), console)
+
+
+def table(settings: Table, console: Console) -> None:
+    """Print and write a significance table."""
+    from jfed import analysis
+    from jfed.analysis.load import load, tidy
+    from jfed.errors import unknown
+
+    results = load(settings.out)
+    if settings.metric not in results:
+        raise unknown("variable", settings.metric, map(str, results.data_vars))
+    values = results[settings.metric]
+    last = values.isel(eval_round=-1) if "eval_round" in values.dims else values.sum("round")
+    frame = tidy(results, {settings.metric: last})
+    lower = settings.metric.endswith("loss")
+    comparisons = analysis.compare(frame, settings.metric, baseline=settings.baseline, higher_is_better=not lower)
+    datasets = ", ".join(sorted(set(results["dataset"].values.astype(str)))).replace("none", "no training")
+    made = analysis.comparisons_table(comparisons, f"{settings.metric} ({datasets}, {settings.out.name})")
+    analysis.to_terminal(made, console)
+    paths = analysis.write(made, settings.out / "tables", settings.metric)
+    console.print(*(str(p) for p in paths.values()), sep="\n", highlight=False)
+
+
+def main() -> None:
+    """Entry point of `jfed`."""
+    try:
+        import tyro
+    except ImportError:
+        sys.exit("The command line needs tyro: pip install tyro.")
+    commands = (
+        Annotated[List, tyro.conf.subcommand("list")]
+        | Annotated[Run, tyro.conf.subcommand("run")]
+        | Annotated[Table, tyro.conf.subcommand("table")]
+    )
+    chosen = tyro.cli(commands, prog="jfed", description="Experiments on client selection in federated learning.")
+    try:
+        {List: list_rooms, Run: run, Table: table}[type(chosen)](chosen, Console())
+    except (ConfigError, ValueError, FileNotFoundError) as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()
