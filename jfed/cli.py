@@ -97,7 +97,9 @@ def table(settings: Table, console: Console) -> None:
     last = values.isel(eval_round=-1) if "eval_round" in values.dims else values.sum("round")
     frame = tidy(results, {settings.metric: last})
     lower = settings.metric.endswith("loss")
-    comparisons = analysis.compare(frame, settings.metric, baseline=settings.baseline, higher_is_better=not lower)
+    labels = frame.scheme[results["method"].values.astype(str) == settings.baseline].unique()
+    baseline = str(labels[0]) if len(labels) == 1 else settings.baseline
+    comparisons = analysis.compare(frame, settings.metric, baseline=baseline, higher_is_better=not lower)
     datasets = ", ".join(sorted(set(results["dataset"].values.astype(str)))).replace("none", "no training")
     made = analysis.comparisons_table(comparisons, f"{settings.metric} ({datasets}, {settings.out.name})")
     analysis.to_terminal(made, console)

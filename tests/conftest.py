@@ -1,0 +1,36 @@
+"""Set-up before jax and jfed are imported: two CPU devices, checked shapes, no cache between runs."""
+
+import os
+
+import hypothesis
+import jax
+from jaxtyping import install_import_hook
+
+# Shapes and types of every annotated function of these modules are checked at each call and trace.
+CHECKED = [
+    "jfed.algorithms",
+    "jfed.controllers",
+    "jfed.engine.lanes",
+    "jfed.engine.round",
+    "jfed.engine.simulate",
+    "jfed.envs",
+    "jfed.models",
+    "jfed.ops",
+    "jfed.options",
+    "jfed.prng",
+    "jfed.selectors",
+    "jfed.types",
+]
+install_import_hook(CHECKED, "beartype.beartype")
+
+jax.config.update("jax_num_cpu_devices", 2)
+jax.config.update("jax_enable_compilation_cache", False)
+
+hypothesis.settings.register_profile("jfed", deadline=None, derandomize=True, database=None, max_examples=100)
+hypothesis.settings.load_profile("jfed")
+
+
+def pytest_configure(config):
+    """Let XLA optimise less in the quick suite: it compiles three times faster. `-m proof` has the full optimisation."""
+    if config.getoption("markexpr") != "proof":
+        os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
