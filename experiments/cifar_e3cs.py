@@ -16,10 +16,11 @@ from rich.console import Console
 
 import jfed
 from experiments.common import Output, command, show, with_settings
+from experiments.e3cs_figures import by_scheme, participation, selections, success_rates
 from jfed.algorithms import ALGORITHMS
 from jfed.algorithms.deadline import Reading
-from jfed.analysis import box_by_class, compare, comparisons_table, forest, lines, stacked_lines
-from jfed.analysis.load import schemes, tidy
+from jfed.analysis import compare, comparisons_table, forest, lines
+from jfed.analysis.load import tidy
 from jfed.config import Config, Mode, Training
 from jfed.data.load import load
 from jfed.errors import require, unknown
@@ -109,34 +110,6 @@ def per_run(results: xr.Dataset) -> pd.DataFrame:
     return tidy(results, metrics)
 
 
-def figures(results: xr.Dataset, output: Output, setting: str, order: list[str]) -> None:
-    """Learning curves, participation, and who is selected."""
-    labels = schemes(results)
-
-    def by_scheme(values: np.ndarray) -> dict[str, np.ndarray]:
-        return {x: values[labels == x].astype(float) for x in order}
-
-    accuracy = by_scheme(results["test_accuracy"].values)
-    x, title = "communication round", f"Test accuracy ({setting})"
-    output.figure(
-        lines(results["eval_round"].values, accuracy, xlabel=x, ylabel="test accuracy", title=title), "accuracy"
-    )
-    rounds, cohort = results["round"].values, results["num_selected"].values
-    succeeded = np.cumsum(results["num_succeeded"].values, 1)
-    panels = {
-        "success ratio": by_scheme(succeeded / np.cumsum(cohort, 1)),
-        "cumulative effective participation": by_scheme(succeeded),
-    }
-    title = f"Success ratio and participation ({setting})"
-    output.figure(stacked_lines(rounds, panels, xlabel=x, title=title), "participation")
-    classes, counts = results["client_class"].values, results["times_selected"].values
-    boxes = {
-        s: {str(c + 1): counts[labels == s][classes[labels == s] == c] for c in range(classes.max() + 1)} for s in order
-    }
-    ylabel = "times selected, by class (higher success rate to the right)"
-    output.figure(box_by_class(boxes, ylabel, f"Selections ({setting})"), "selections")
-
-
 def main(settings: Settings) -> None:
     """Run what is missing, then write tables and figures."""
     console = Console()
@@ -160,7 +133,13 @@ def main(settings: Settings) -> None:
         output.table(table, metric)
         show(table, console)
         output.figure(forest(comparisons, f"{title} ({setting})"), f"differences_{metric}")
-    figures(results, output, setting, order)
+    accuracy = by_scheme(results, results["test_accuracy"].values, order)
+    title = f"Test accuracy ({setting})"
+    x, y = "communication round", "test accuracy"
+    output.figure(lines(results["eval_round"].values, accuracy, xlabel=x, ylabel=y, title=title), "accuracy")
+    output.figure(participation(results, order, f"Success ratio and participation ({setting})"), "participation")
+    boxes = selections(results, order, success_rates(every), f"Selections ({setting})")
+    output.figure(boxes, "selections")
     output.tell(console)
 
 

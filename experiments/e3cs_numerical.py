@@ -17,7 +17,8 @@ from rich.console import Console
 
 import jfed
 from experiments.common import Output, command, show, with_settings
-from jfed.analysis import box_by_class, compare, comparisons_table, jain, stacked_lines
+from experiments.e3cs_figures import participation, selections, success_rates
+from jfed.analysis import compare, comparisons_table, jain
 from jfed.analysis.load import schemes
 from jfed.analysis.tables import Table
 from jfed.config import Config, method
@@ -26,7 +27,6 @@ from jfed.selectors.e3cs import quota_schedule
 from jfed.sweep import Point, methods
 
 QUOTAS = ("0", "0.5", "0.8", "inc")
-RATES = (0.1, 0.3, 0.6, 0.9)
 ETA = 0.5  # Table I
 ORDER = ["fedcs", *(f"e3cs-{q}" for q in QUOTAS), "uniform", *(f"best-{q}" for q in QUOTAS)]
 
@@ -150,34 +150,18 @@ def _log_term(config: Config, eta: float) -> float:
     return config.num_clients / eta * math.log(config.num_clients)
 
 
-def figures(results: xr.Dataset, output: Output, setting: str) -> None:
+def figures(results: xr.Dataset, rates: tuple[float, ...], output: Output, setting: str) -> None:
     """Figs. 3 and 4, once for each mode of E3CS; the rivals stand in both."""
     results = results.isel(run=_at_table_i(results))
     modes, names = results["mode"].values.astype(str), results["method"].values.astype(str)
-    k = results["num_selected"].isel(run=0, round=0).item()
-    rounds = results["round"].values
     for mode in ("faithful", "corrected"):
-        chosen = np.flatnonzero(np.isin(names, ("fedcs", "uniform")) | ((modes == mode) & _starts(names, "e3cs-")))
-        shown = results.isel(run=chosen)
-        labels, counts = schemes(shown), shown["times_selected"].values
-        order = sorted(set(labels), key=lambda x: ORDER.index(x.split(" ")[0]))
-        classes = shown["client_class"].values
-        rates = [f"{r:g}" for r in RATES] if classes.max() + 1 == len(RATES) else [str(c) for c in range(99)]
-        panels = {
-            x: {rates[c]: counts[labels == x][classes[labels == x] == c] for c in range(classes.max() + 1)}
-            for x in order
-        }
-        boxes = box_by_class(panels, "times selected, by success rate", f"Selections, {mode} ({setting})")
+        rival = np.isin(names, ("fedcs", "uniform"))
+        shown = results.isel(run=np.flatnonzero(rival | ((modes == mode) & _starts(names, "e3cs-"))))
+        order = sorted(set(schemes(shown)), key=lambda x: ORDER.index(x.split(" ")[0]))
+        boxes = selections(shown, order, rates, f"Selections, {mode} ({setting})")
         output.figure(boxes, f"fig3_selections_{mode}")
-        cumulative = np.cumsum(shown["num_succeeded"].values, 1)
-        curves = {x: cumulative[labels == x].astype(float) for x in order}
-        lines = {
-            "success ratio": {x: c / (k * rounds) for x, c in curves.items()},
-            "cumulative effective participation": curves,
-        }
-        title = f"Success ratio and participation, {mode} ({setting})"
-        figure = stacked_lines(rounds, lines, xlabel="communication round", title=title)
-        output.figure(figure, f"fig4_participation_{mode}")
+        curves = participation(shown, order, f"Success ratio and participation, {mode} ({setting})")
+        output.figure(curves, f"fig4_participation_{mode}")
 
 
 def _at_table_i(results: xr.Dataset) -> np.ndarray:
@@ -216,7 +200,7 @@ def main(settings: Settings) -> None:
     regret = regret_table(runs, base, f"Regret ({title})")
     output.table(regret, "regret")
     show(regret, console)
-    figures(results, output, title)
+    figures(results, success_rates(every), output, title)
     output.tell(console)
 
 

@@ -1,0 +1,41 @@
+"""Figs. 3 and 4 of E3CS for any results: who is selected, and how many models return."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from jfed.analysis import box_by_class, stacked_lines
+from jfed.analysis.load import schemes
+from jfed.sweep import Point
+
+
+def success_rates(points: Sequence[Point]) -> tuple[float, ...]:
+    """The classes of the volatile world that all points share."""
+    return points[0].config.environment.success_rates
+
+
+def by_scheme(results: xr.Dataset, values: np.ndarray, order: Sequence[str]) -> dict[str, np.ndarray]:
+    """Values of each scheme's runs, schemes in the given order."""
+    labels = schemes(results)
+    return {scheme: values[labels == scheme].astype(float) for scheme in order}
+
+
+def selections(results: xr.Dataset, order: Sequence[str], rates: Sequence[float], title: str) -> Figure:
+    """Fig. 3: how often each client was selected, by success rate, seeds pooled."""
+    counts = by_scheme(results, results["times_selected"].values, order)
+    classes = by_scheme(results, results["client_class"].values, order)
+    panels = {s: {f"{rate:g}": counts[s][classes[s] == c] for c, rate in enumerate(rates)} for s in order}
+    return box_by_class(panels, "times selected, by success rate", title)
+
+
+def participation(results: xr.Dataset, order: Sequence[str], title: str) -> Figure:
+    """Fig. 4: share of the cohorts that returned so far, and how many models that is."""
+    returned = np.cumsum(results["num_succeeded"].values, 1)
+    chosen = np.cumsum(results["num_selected"].values, 1)
+    panels = {
+        "success ratio": by_scheme(results, returned / chosen, order),
+        "cumulative effective participation": by_scheme(results, returned, order),
+    }
+    return stacked_lines(results["round"].values, panels, xlabel="communication round", title=title)
