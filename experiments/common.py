@@ -38,7 +38,8 @@ class Output:
         for kind in ("tables", "figures"):
             stems = sorted({f.stem for f in self.files if f.parent.name == kind})
             endings = sorted({f.suffix for f in self.files if f.parent.name == kind})
-            console.print(f"{kind.capitalize():8} {self.out / kind}/{{{','.join(stems)}}}{{{','.join(endings)}}}")
+            if stems:
+                console.print(f"{kind.capitalize():8} {self.out / kind}/{{{','.join(stems)}}}{{{','.join(endings)}}}")
 
 
 def show(table: Table, console: Console) -> None:
@@ -79,7 +80,7 @@ def with_settings(points: Sequence[Point], settings: Sequence[str]) -> list[Poin
             except ConfigError as error:
                 errors.append(error)
         if len(errors) == len(changed):
-            raise errors[0]
+            raise max(errors, key=lambda error: not str(error).startswith("unknown setting"))
     return changed
 
 

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 from jfed.algorithms import local_sgd
 from jfed.algorithms.deadline import Reading
@@ -20,7 +20,7 @@ from jfed.controllers import CONTROLLERS, epochs
 from jfed.envs import ENVIRONMENTS, volatility
 from jfed.errors import require, unknown
 from jfed.models import dense
-from jfed.options import Member
+from jfed.options import Member, fits
 from jfed.selectors import SELECTORS, best_allocation, e3cs, fedcs, pow_d, uniform
 
 Mode = Literal["faithful", "corrected"]
@@ -125,7 +125,7 @@ def replace(config: Any, delta: Mapping[str, Any]) -> Any:
     """The config with fields at dotted paths changed, such as {"selector.eta": 0.1, "cohort_size": 10}.
 
     Raises:
-        ConfigError: a path names no field.
+        ConfigError: a path names no field, or a value is not of the field's type.
     """
     for path, value in delta.items():
         config = _replace(config, path.split("."), value, path)
@@ -139,6 +139,10 @@ def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
         raise unknown(f"setting in {whole!r}:", path[0], fields)
     if len(path) > 1:
         value = _replace(getattr(node, path[0]), path[1:], value, whole)
+    else:
+        hint = get_type_hints(type(node))[path[0]]
+        wanted = getattr(hint, "__name__", None) if isinstance(hint, type) else str(hint).replace("typing.", "")
+        require(fits(value, hint), f"{whole} must be {wanted}, found {value!r}.")
     return dataclasses.replace(node, **{path[0]: value})
 
 

@@ -6,7 +6,8 @@ field is dynamic: it becomes an array in the member's `Params`, and a sweep over
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from types import UnionType
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
@@ -32,6 +33,25 @@ def as_arrays(kind: Callable[..., Named], **values: Any) -> Named:
     """
     arrays = {name: np.asarray(value) for name, value in values.items()}
     return kind(**{n: a.astype(np.int32 if a.dtype.kind in "iu" else np.float64) for n, a in arrays.items()})
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is what a field's annotation asks for; a whole number will do as a float."""
+    origin, args = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin is Literal:
+        return value in args
+    if origin in (Union, UnionType):
+        return any(fits(value, arg) for arg in args)
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        each = args[:1] * len(value) if args[1:] == (...,) else args
+        return len(each) == len(value) and all(map(fits, value, each))
+    if hint in (int, float):
+        return isinstance(value, (int, float) if hint is float else int) and not isinstance(value, bool)
+    return isinstance(value, hint)
 
 
 def cohort_size(options: Any, problem: Problem) -> int:

@@ -195,6 +195,9 @@ def plan(
     every = [s if isinstance(s, prng.Seeds) else prng.seeds(s) for s in seeds]
     require(len(points) > 0 and len(every) > 0, "There is nothing to run: give at least one scheme and one seed.")
     require(len({tuple(map(int, s)) for s in every}) == len(every), "A seed is listed twice.")
+    names = [str(sorted(p.coords.items())) for p in points]
+    twice = next((p.coords for p in points if names.count(str(sorted(p.coords.items()))) > 1), None)
+    require(twice is None, f"Two points of the sweep have the same name {twice}: results could not tell them apart.")
     require(layout.block_size is None or layout.block_size >= 1, "The block size must be at least 1.")
     groups: dict[Any, list[Point]] = {}
     for point in points:
