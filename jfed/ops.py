@@ -44,30 +44,33 @@ def smallest(
     taken = jnp.zeros(values.shape, bool)
     open_ = jnp.ones(values.shape, bool) if among is None else among
     for key in keys:  # each key decides among those that the keys before it left tied at the cut
-        below, equal = _cut(key, m - taken.sum(), open_, bits=_bits(key, index))
+        below, open_ = _cut(key, m - count(taken), open_)
         taken = taken | below
-        open_ = equal
-    return taken | open_  # the index decides last, so one entry is left at the cut
+    return taken  # the index is never tied
 
 
-def _bits(key: Int[Array, " n"], index: Int[Array, " n"]) -> int:
-    return max(1, (index.shape[0] - 1).bit_length()) + 1 if key is index else key.dtype.itemsize * 8
+def count(mask: Mask) -> Int[Array, ""]:
+    """Number of entries that hold. Summed as floats (exact up to 2^24), which XLA does faster on a CPU."""
+    return jnp.sum(mask.astype(jnp.float32)).astype(jnp.int32)
 
 
-def _cut(key: Int[Array, " n"], m: Int[Array, ""], open_: Mask, bits: int) -> tuple[Mask, Mask]:
-    """Entries of `open_` strictly below the m-th smallest key, and those equal to it."""
-    high = jnp.array(2 ** (bits - 1) - 1, key.dtype)
-    low = -high - 1
+def _cut(key: Int[Array, " n"], m: Int[Array, ""], open_: Mask) -> tuple[Mask, Mask]:
+    """The m entries of `open_` with the smallest keys: those certain, and those tied for the places left.
 
-    def halve(_: Int[Array, ""], bounds: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = bounds
-        middle = (low >> 1) + (high >> 1) + (low & high & 1)  # no overflow
-        enough = (open_ & (key <= middle)).sum() >= m
-        return jnp.where(enough, low, middle + 1), jnp.where(enough, middle, high)
+    The cut, the largest integer with at most m keys below it, is built bit by bit, until m keys are below it.
+    """
+    info = jnp.iinfo(key.dtype)
 
-    cut, _ = lax.fori_loop(0, bits, halve, (low, high))
-    some = m > 0
-    return open_ & (key < cut) & some, open_ & (key == cut) & some
+    def step(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        bit, cut = carry
+        higher = cut + jnp.left_shift(jnp.ones((), key.dtype), bit)  # from the smallest integer, bit 31 wraps to 0
+        many = count(open_ & (key < higher))
+        return jnp.where(many == m, -1, bit - 1), jnp.where(many <= m, higher, cut)
+
+    start = (jnp.where(m > 0, jnp.array(info.bits - 1, key.dtype), -1), jnp.array(info.min, key.dtype))
+    _, cut = lax.while_loop(lambda carry: carry[0] >= 0, step, start)
+    below = open_ & (key < cut)
+    return below, open_ & (key == cut) & (count(below) < m)
 
 
 def log_exponential(key: PRNGKeyArray, n: int) -> Float[Array, " n"]:

@@ -102,42 +102,51 @@ def params(options: Options, problem: Problem) -> Params:
     return as_arrays(Params, k=problem.cohort_size, quota=quota, eta=float(options.eta))
 
 
-def log_cap(log_w: Float[Array, " clients"], target: Float[Array, ""]) -> Float[Array, ""]:
+def log_cap(
+    log_w: Float[Array, " clients"], target: Float[Array, ""], guess: Bool[Array, " clients"]
+) -> Float[Array, ""]:
     """c = log((1 - sigma) alpha): the solution of sum_i min(1, w_i / e^c) = R / (1 - sigma), Eq. (22).
 
     Args:
         log_w: logarithms of weights, the largest about 0.
         target: R / (1 - sigma), from 0 (then c is inf) to K.
+        guess: any set, to start from; last round's S saves iterations. Eq. (24) for a set smaller than the target
+            never gives too low a cap, since min(1, w_i / e^c) is at most either of the two. From there S only grows.
     """
 
-    def solve(over: Bool[Array, " clients"]) -> Float[Array, ""]:  # Eq. (24) for a given overflowed set
+    def solve(over: Bool[Array, " clients"], many: Int[Array, ""]) -> Float[Array, ""]:  # Eq. (24)
         rest = jnp.where(over, -jnp.inf, log_w)
         top = jnp.max(rest)
         log_rest = top + jnp.log(jnp.sum(jnp.exp(rest - jnp.where(jnp.isfinite(top), top, 0.0))))
-        return log_rest - jnp.log(target - over.sum())
+        return log_rest - jnp.log(target - many)
+
+    def unfinished(carry: tuple[Array, Array, Array]) -> Bool[Array, ""]:
+        _, used, many = carry
+        return (many > used) & (many < target)
 
     def grow(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        cap, count, _ = carry
-        over = log_w > cap
-        grew = (over.sum() > count) & (over.sum() < target)
-        return jnp.where(grew, solve(over), cap), over.sum(), grew
+        cap, _, many = carry
+        cap = solve(log_w > cap, many)
+        return cap, many, ops.count(log_w > cap)
 
-    start = solve(jnp.zeros(log_w.shape, bool))
-    cap, _, _ = lax.while_loop(lambda carry: carry[2], grow, (start, jnp.int32(0), jnp.array(True)))
-    return cap
+    guess = guess & (ops.count(guess) < target)
+    cap = solve(guess, ops.count(guess))
+    start = cap, jnp.int32(-1), ops.count(log_w > cap)
+    return lax.while_loop(unfinished, grow, start)[0]
 
 
 def prob_alloc(
-    log_w: Float[Array, " clients"], k: Int[Array, ""], sigma: Float[Array, ""]
+    log_w: Float[Array, " clients"], k: Int[Array, ""], sigma: Float[Array, ""], guess: Bool[Array, " clients"]
 ) -> tuple[Float[Array, " clients"], Bool[Array, " clients"]]:
     """Algorithm 2, ProbAlloc: (log p, S). R = 0 gives p = sigma and an empty S."""
     num_clients = log_w.shape[0]
     residual = jnp.maximum(k - num_clients * sigma, 0.0)
     room = jnp.maximum(1.0 - sigma, jnp.finfo(log_w.dtype).tiny)
-    cap = log_cap(log_w, residual / room)
+    cap = log_cap(log_w, residual / room, guess)
     over = log_w > cap  # Algorithm 2, line 3
     capped = jnp.minimum(log_w - cap, 0.0)  # Algorithm 2, line 4
-    log_p = jnp.logaddexp(jnp.log(sigma), jnp.log(room) + capped)  # Eq. (19), with Eq. (21)
+    free = jnp.log(room) + capped
+    log_p = jnp.where(sigma > 0, jnp.log(sigma + jnp.exp(free)), free)  # Eq. (19), with Eq. (21)
     return jnp.where(over, 0.0, jnp.minimum(log_p, 0.0)), over
 
 
@@ -152,7 +161,7 @@ def make(dims: Dims, options: Options) -> Selector:
         return State(log_w=zero, log_p=zero, overflow=jnp.zeros(dims.num_clients, bool))
 
     def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        log_p, overflow = prob_alloc(state.log_w, params.k, sigma(params, view))  # Algorithm 1, line 3
+        log_p, overflow = prob_alloc(state.log_w, params.k, sigma(params, view), state.overflow)  # Algorithm 1, line 3
         inclusion = jnp.exp(log_p)
         if options.sampler == "sequential":  # Algorithm 1, line 4
             selected = ops.race(key, log_p, params.k)
