@@ -1,0 +1,80 @@
+"""The experiments' commands from end to end at a tiny size, and documents that are generated."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import jfed
+from experiments import cifar_e3cs, e3cs_claims, e3cs_numerical
+from experiments.common import parse_settings, with_settings
+from jfed.errors import ConfigError
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys):
+    settings = cifar_e3cs.Settings(seeds=2, num_rounds=3, out=tmp_path, schemes=("uniform", "fedcs"), eval_every=2)
+    cifar_e3cs.main(settings)
+    said = capsys.readouterr().out
+    assert "digits" in said and "CIFAR" not in said
+    assert {p.name for p in (tmp_path / "tables").iterdir()} == {
+        *(f"{stem}.{end}" for stem in ("cep", "final_accuracy") for end in ("csv", "md", "tex")),
+        "per_run.csv",
+    }
+    figures = {p.stem for p in (tmp_path / "figures").glob("*.png")}
+    assert figures == {"accuracy", "participation", "selections", "differences_cep", "differences_final_accuracy"}
+    assert all(p.stat().st_size > 2000 for p in (tmp_path / "figures").iterdir())
+    results = jfed.load(tmp_path)
+    assert results.sizes["run"] == 4 and list(results["eval_round"].values) == [2, 3]
+    runs = pd.read_csv(tmp_path / "tables" / "per_run.csv")
+    assert runs["cep"].sum() == results["num_succeeded"].sum()
+    assert set(runs["scheme"]) == {"uniform", "fedcs (oracle)"}
+
+
+def test_numerical_experiment(tmp_path, capsys):
+    settings = e3cs_numerical.Settings(seeds=2, num_rounds=8, num_clients=8, cohort_size=3, out=tmp_path)
+    e3cs_numerical.main(settings)
+    assert "Regret" in capsys.readouterr().out
+    runs = pd.read_csv(tmp_path / "tables" / "per_run.csv")
+    inc = runs[(runs.method == "e3cs-inc") & (runs.eta == 0.5)].sort_values(["mode", "seed"])
+    zero = runs[(runs.method == "e3cs-0") & (runs.eta == 0.5)].sort_values(["mode", "seed"])
+    assert (inc.cep_quarter.to_numpy() == zero.cep_quarter.to_numpy()).all()  # the same scheme until T/4
+    assert len(runs) == 2 * (2 + 4 + 8 + 4)
+    assert (tmp_path / "figures" / "fig4_participation_corrected.pdf").exists()
+
+
+def test_theorem_1():
+    base = jfed.Config()
+    assert e3cs_numerical.regret_bound(base, "0") == pytest.approx(9597, abs=1)
+    assert e3cs_numerical.theorem_eta(base, "0") == pytest.approx(0.096, abs=1e-3)
+
+
+def test_reproduction_table_is_what_the_runs_say():
+    frame = pd.read_csv(ROOT / "experiments" / "reproduction" / "e3cs_numerical.csv")
+    assert (ROOT / "experiments" / "README.md").read_text() == e3cs_claims.document(frame)
+
+
+def test_settings_by_path():
+    assert parse_settings(["selector.eta=0.1", "training.missing=returned", "a=(1,2)"]) == {
+        "selector.eta": 0.1,
+        "training.missing": "returned",
+        "a": (1, 2),
+    }
+    points = jfed.methods(jfed.Config(), ["uniform", "e3cs-0"])
+    changed = with_settings(points, ["selector.eta=0.1"])
+    assert changed[0] == points[0] and changed[1].config.selector.eta == 0.1
+    with pytest.raises(ConfigError, match="must be float, found 'x'"):
+        with_settings(points, ["selector.eta=x"])
+    with pytest.raises(ConfigError, match="did you mean 'eta'"):
+        with_settings(points[1:], ["selector.etta=1"])
+
+
+@pytest.mark.proof
+def test_a_users_mistake_is_one_sentence():
+    command = [sys.executable, "-m", "experiments.cifar_e3cs", "--schemes", "e3sc-0"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert done.stderr.startswith("error: unknown scheme 'e3sc-0' (did you mean 'e3cs-0'")
