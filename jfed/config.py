@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_type_hints
 
+import numpy as np
+
 from jfed.algorithms import local_sgd
 from jfed.algorithms.deadline import Reading
 from jfed.controllers import CONTROLLERS, epochs
@@ -105,7 +107,7 @@ def method(name: str, mode: Mode = "faithful") -> Any:
     name = ALIASES.get(name.lower(), name)
     if name in METHODS:
         return METHODS[name](mode)
-    if match := re.fullmatch(r"(e3cs|best)-(inc|[0-9.]+)", name):
+    if match := re.fullmatch(r"(e3cs|best)-(inc|[0-9]+(?:\.[0-9]+)?)", name):
         quota: float | str = match[2] if match[2] == "inc" else float(match[2])
         if match[1] == "best":
             return best_allocation.Options(quota=quota)
@@ -139,11 +141,17 @@ def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
         raise unknown(f"setting in {whole!r}:", path[0], fields)
     if len(path) > 1:
         value = _replace(getattr(node, path[0]), path[1:], value, whole)
-    else:
-        hint = get_type_hints(type(node))[path[0]]
-        wanted = getattr(hint, "__name__", None) if isinstance(hint, type) else str(hint).replace("typing.", "")
-        require(fits(value, hint), f"{whole} must be {wanted}, found {value!r}.")
+    elif isinstance(value, np.generic):
+        value = value.item()  # from an axis made by NumPy
+    if len(path) == 1:
+        _require_type(node, path[0], value, whole)
     return dataclasses.replace(node, **{path[0]: value})
+
+
+def _require_type(node: Any, name: str, value: Any, whole: str) -> None:
+    hint = get_type_hints(type(node))[name]
+    wanted = hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
+    require(fits(value, hint), f"{whole} must be {wanted}, found {value!r}.")
 
 
 # ---------------------------------------------------------------------------------------------------- hash
@@ -174,6 +182,7 @@ def digest(node: Any) -> str:
 
 def check(config: Config) -> None:
     """Refuse what cannot be run, in one sentence. Members check their own options in their `params`."""
+    _check_types(config, "")
     k, num_clients = config.cohort_size, config.num_clients
     require(num_clients >= 1, f"There must be at least one client, found K = {num_clients}.")
     require(k >= 1, f"At least one client must be selected each round, found k = {k}.")
@@ -189,3 +198,13 @@ def check(config: Config) -> None:
     if config.training is not None:
         size = config.training.batch_size
         require(size >= 1, f"The batch size must be at least 1, found {size}.")
+
+
+def _check_types(node: Any, path: str) -> None:
+    """Every field is of its type, however the config was made."""
+    for f in dataclasses.fields(node):
+        value = getattr(node, f.name)
+        if dataclasses.is_dataclass(value):
+            _check_types(value, f"{path}{f.name}.")
+        else:
+            _require_type(node, f.name, value, path + f.name)

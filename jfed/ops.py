@@ -101,12 +101,12 @@ def race(key: PRNGKeyArray, log_p: Float[Array, " n"], m: Int[Array, ""], among:
 
 
 def exact_inclusion(key: PRNGKeyArray, p: Float[Array, " n"], m: Int[Array, ""]) -> Mask:
-    """m distinct entries, entry i with probability p_i (to 2^-16): systematic sampling in a random order.
+    """m distinct entries, entry i with probability p_i: systematic sampling in a random order.
 
     The entries are laid end to end in a random order, and those in which u, u + 1, u + 2, ... fall are
-    taken. Lengths are integers, so that the count is exact: entries with p > 1 - 2^-16 get length 1, the
-    others are scaled to fill what is left, and what rounding leaves over (half a unit an entry at most)
-    is handed out by index.
+    taken. Lengths are integers, so that the count is exact: entries with p > 1 - 2^-16 are taken for
+    sure, the others are scaled to fill what is left, and what rounding leaves over (half a unit of 2^-20 an entry at
+    most) is handed out by index. So a probability is off by at most 2^-16 times the number of entries nearly sure.
 
     Args:
         key: the draw.

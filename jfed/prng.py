@@ -12,6 +12,8 @@ import numpy as np
 from jax import Array
 from jaxtyping import Int, PRNGKeyArray, UInt32
 
+from jfed.errors import require
+
 
 class Stream(enum.IntEnum):
     """What a key is for. The numbers are part of what makes a result reproducible: never renumber."""
@@ -42,12 +44,19 @@ class Keys(NamedTuple):
 
 
 def seeds(seed: int, data: int | None = None, model: int | None = None, environment: int | None = None) -> Seeds:
-    """Seeds of one run on the host; what is not set apart follows `seed`."""
+    """Seeds of one run on the host; what is not set apart follows `seed`.
+
+    Raises:
+        ConfigError: not a whole number from 0 to 2^32 - 1.
+    """
 
     def pick(other: int | None) -> np.uint32:
-        return np.uint32(seed if other is None else other)
+        chosen = seed if other is None else other
+        whole = isinstance(chosen, int | np.integer) and not isinstance(chosen, bool)
+        require(whole and 0 <= chosen < 2**32, f"A seed is a whole number from 0 to 2^32 - 1, found {chosen!r}.")
+        return np.uint32(chosen)
 
-    return Seeds(np.uint32(seed), pick(data), pick(model), pick(environment))  # type: ignore[arg-type]
+    return Seeds(pick(None), pick(data), pick(model), pick(environment))  # type: ignore[arg-type]
 
 
 def keys(seeds: Seeds) -> Keys:

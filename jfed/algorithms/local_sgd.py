@@ -16,6 +16,7 @@ T. Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020. As
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 import jax
@@ -72,10 +73,10 @@ class Local(NamedTuple):
 
 def params(options: Options, problem: Problem) -> Params:
     """Check the options and turn them into arrays."""
-    require(options.learning_rate > 0, f"The learning rate must be positive, found {options.learning_rate:g}.")
-    require(0 <= options.momentum < 1, f"Momentum must lie in [0, 1), found {options.momentum:g}.")
-    require(options.prox >= 0, f"FedProx's coefficient must not be negative, found {options.prox:g}.")
     rate, momentum, prox = (float(x) for x in (options.learning_rate, options.momentum, options.prox))
+    require(0 < rate < inf, f"The learning rate must be positive and finite, found {rate:g}.")
+    require(0 <= momentum < 1, f"Momentum must lie in [0, 1), found {momentum:g}.")
+    require(0 <= prox < inf, f"FedProx's coefficient must be finite and not negative, found {prox:g}.")
     return as_arrays(Params, learning_rate=rate, momentum=momentum, prox=prox)
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+IDENTITY = ("method", "mode", "config", "seed", "data_seed", "model_seed", "environment_seed")
+
 
 def load(path: str | Path) -> xr.Dataset:
     """All finished runs below a directory.
@@ -17,7 +19,8 @@ def load(path: str | Path) -> xr.Dataset:
 
     Returns:
         Dimensions run, round, client and, with training, eval_round. Coordinates on `run`: method, mode, seed,
-        world, oracle (1 for a scheme that is shown the truth), dataset, and one per swept setting. The README
+        world, oracle (1 for a scheme that is shown the truth), dataset, config (names its settings), the seeds that may
+        be set apart, and one per swept setting. The README
         lists the variables.
 
     Raises:
@@ -49,8 +52,10 @@ def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
         filled, dim="run", join="outer", data_vars="all", coords="different", compat="equals",
         combine_attrs="drop_conflicts",
     )  # fmt: skip
+    # A run may stand in two units, if more seeds were added with another block size: it is the same run.
+    same = pd.DataFrame({name: whole[name].values for name in IDENTITY}).duplicated().to_numpy()
     order = np.lexsort([whole[name].values for name in ("seed", "mode", "method")])
-    return whole.isel({"run": order})
+    return whole.isel({"run": order[~same[order]]})
 
 
 def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:

@@ -55,6 +55,8 @@ def stack(partitions: Sequence[Partition], num_official_test: int | None = None)
     width = max(p.train.shape[1] for p in partitions)
     index = np.stack([np.pad(p.train, ((0, 0), (0, width - p.train.shape[1]))) for p in partitions])
     test_index, num_test = _test(partitions, num_official_test)
+    if num_samples.max() == 0:
+        raise DataError("no client has an image to train on: let them have more (samples_per_client)")
     if num_test.min() < 1:
         raise DataError(
             "there are no test images: reserve a fraction of the clients' data "

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jaxtyping import Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Bool, Float, Int, Key
 
 from jfed import ops
 from jfed.engine.lanes import Data, Lane
@@ -40,7 +40,7 @@ def _score(
 
 
 def _quality(total: Score, count: Int[Array, ""]) -> Quality:
-    return Quality(total.loss / jnp.maximum(count, 1), total.correct / jnp.maximum(count, 1))
+    return Quality(total.loss / count, total.correct / count)  # NaN if there is none
 
 
 def test_quality(lane: Lane, model: Model, weights: Weights, data: Data) -> Quality:
@@ -53,7 +53,9 @@ def test_quality(lane: Lane, model: Model, weights: Weights, data: Data) -> Qual
     return lane.each(one, (weights, data.test_positions, data.num_test))
 
 
-def client_quality(lane: Lane, model: Model, weights: Weights, data: Data, probe: Probe, keys: PRNGKeyArray) -> Quality:
+def client_quality(
+    lane: Lane, model: Model, weights: Weights, data: Data, probe: Probe, keys: Key[Array, " runs"]
+) -> Quality:
     """Quality of each run's model on the images of the clients that are asked, (runs, clients).
 
     Args:
@@ -65,7 +67,7 @@ def client_quality(lane: Lane, model: Model, weights: Weights, data: Data, probe
         keys: (runs,), for the images drawn where a client answers on a part of them.
 
     Returns:
-        NaN where a client was not asked; a loss that is not finite counts as inf.
+        NaN where a client was not asked or has no images; the loss of a model that diverged is inf.
     """
     runs, clients = data.num_samples.shape
 
@@ -81,7 +83,8 @@ def client_quality(lane: Lane, model: Model, weights: Weights, data: Data, probe
             own = jax.tree.map(lambda x: x[run], weights)
             positions = lax.cond(many < share.num_samples, shuffled, lambda: share.positions)
             quality = _quality(_score(model, own, data, positions, jnp.arange(positions.shape[0]) < many), many)
-            return quality._replace(loss=jnp.where(jnp.isfinite(quality.loss), quality.loss, jnp.inf))
+            broken = (many > 0) & ~jnp.isfinite(quality.loss)
+            return quality._replace(loss=jnp.where(broken, jnp.inf, quality.loss))
 
         def silence() -> Quality:
             nan = jnp.full((), jnp.nan, jnp.result_type(float))

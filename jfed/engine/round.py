@@ -199,7 +199,8 @@ def make_round(spec: Spec) -> Round:
             assert model is not None and isinstance(data, Data)
             probe_keys = jax.vmap(lambda key: prng.at(key, t, 2))(keys.selector)
             quality = client_quality(lane, model, state.weights, data, probe, probe_keys)
-            view = view._replace(probed=quality.loss)
+            silent = probe.asked & (num_samples == 0)  # asked, but with nothing to lose
+            view = view._replace(probed=jnp.where(silent, 0.0, quality.loss))
         axes = _view_axes(selector)[1]
         state, cohort, plan, outcome = jax.vmap(choose, in_axes=(0, 0, 0, axes, None))(keys, params, state, view, t)
         loss = jnp.full(cohort.selected.shape, jnp.nan, jnp.result_type(float))

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ from jfed.engine.units import Layout, Unit, plan
 from jfed.envs import volatility
 from jfed.sweep import Point
 from jfed.types import Problem
+
+SET_APART = ("data", "model", "environment")  # seeds that need not follow the run's
 
 
 def run(
@@ -68,18 +70,23 @@ def run(
     )  # fmt: skip
     todo = [u for u in units if u.id not in done]
     with bar:
-        for batch, devices in _batches(todo):
-            label = "+".join(dict.fromkeys(str(r.point.coords.get("method", "")) for u in batch for r in u.runs))
-            total = sum(len(u.runs) for u in batch) * batch[0].config.num_rounds
-            task = bar.add_task(label[:24], total=total)
+        for group in _groups(todo):
+            label = "+".join(dict.fromkeys(str(r.point.coords.get("method", "")) for u in group for r in u.runs))
+            rounds = group[0].config.num_rounds
+            task = bar.add_task(label[:24], total=sum(len(u.runs) for u in group) * rounds)
+            devices, finished = min(len(jax.devices()), len(group)), 0
+            for start in range(0, len(group), devices):
+                batch = group[start : start + devices]
+                size = sum(len(u.runs) for u in batch)
 
-            def report(share: float, task: TaskID = task, total: int = total) -> None:
-                bar.update(task, completed=share * total)
+                def report(done: int, task: TaskID = task, before: int = finished, size: int = size) -> None:
+                    bar.update(task, completed=before + done * size)
 
-            for unit, dataset in _compute(batch, devices, report):
-                parts[unit.id] = dataset
-                if out is not None:
-                    store.write_unit(out, unit.id, dataset)
+                for unit, dataset in _compute(batch, devices, report):
+                    parts[unit.id] = dataset
+                    if out is not None:
+                        store.write_unit(out, unit.id, dataset)
+                finished += size * rounds
     if out is not None and todo:
         entry = {
             "units": [u.id for u in todo],
@@ -98,15 +105,13 @@ def run(
     return combine([parts[u.id] for u in units])
 
 
-def _batches(units: Sequence[Unit]) -> Iterator[tuple[list[Unit], int]]:
-    """Units of one compile group, as many as the group's program has devices, and that number."""
+def _groups(units: Sequence[Unit]) -> Iterator[list[Unit]]:
+    """Units that share a program."""
     for _, members in itertools.groupby(units, key=lambda u: (u.spec, u.block_size, u.config.num_rounds)):
-        group = list(members)
-        devices = min(len(jax.devices()), len(group))
-        yield from ((group[i : i + devices], devices) for i in range(0, len(group), devices))
+        yield list(members)
 
 
-def _compute(batch: Sequence[Unit], devices: int, report: Any) -> Iterator[tuple[Unit, xr.Dataset]]:
+def _compute(batch: Sequence[Unit], devices: int, report: Callable[[int], None]) -> Iterator[tuple[Unit, xr.Dataset]]:
     """Run one unit per device. A device without a unit repeats the last one, which costs no time."""
     unit = batch[0]
     spec, config = unit.spec, unit.config
@@ -124,7 +129,7 @@ def _compute(batch: Sequence[Unit], devices: int, report: Any) -> Iterator[tuple
         records.append(jax.tree.map(lambda x, n=count: np.asarray(x)[:n], record))
         evaluated = np.flatnonzero(due(rounds, config.num_rounds, config.eval_every))
         qualities.append(jax.tree.map(lambda x, rows=evaluated: np.asarray(x)[rows], quality))
-        report((stop - 1) / config.num_rounds)
+        report(stop - 1)
     final = jax.tree.map(np.asarray, compiled.finish(pool, block, state))
     record, quality = (
         jax.tree.map(lambda *xs: np.concatenate(xs), *rows) if rows else () for rows in (records, qualities)
@@ -160,12 +165,16 @@ def _run_coords(unit: Unit) -> dict[str, Any]:
     training, world = unit.config.training, unit.spec.environment[0]
     coords: dict[str, Any] = {
         "seed": ("run", [int(r.seeds.seed) for r in unit.runs]),
+        **{f"{kind}_seed": ("run", [int(getattr(r.seeds, kind)) for r in unit.runs]) for kind in SET_APART},
+        "config": ("run", [configs.digest(r.point.config) for r in unit.runs]),
         "world": ("run", [world] * len(unit.runs)),
         "oracle": ("run", [int(build(unit.spec).selector.needs_oracle)] * len(unit.runs)),
         "dataset": ("run", ["none" if training is None else training.dataset] * len(unit.runs)),
     }
-    for name in dict.fromkeys(name for r in unit.runs for name in r.point.coords):
-        coords[name] = ("run", [_plain(r.point.coords[name]) for r in unit.runs])
+    default = {"method": unit.spec.selector[0], "mode": "faithful"}
+    names = dict.fromkeys([*default, *(name for r in unit.runs for name in r.point.coords)])
+    for name in names:
+        coords[name] = ("run", [_plain((default | r.point.coords)[name]) for r in unit.runs])
     return coords
 
 

@@ -100,7 +100,8 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
 
     def init(pool: Pool, block: Block) -> RunState:
         keys = jax.vmap(prng.keys)(block.seeds)
-        return jax.vmap(make_init(spec))(keys, block.params, block.num_samples)
+        # one after another: threefry under vmap takes XLA seconds to compile
+        return lax.map(lambda run: make_init(spec)(*run), (keys, block.params, block.num_samples))
 
     def chunk(pool: Pool, block: Block, state: RunState, clock: Clock) -> tuple[RunState, Record, Any]:
         TRACES.append(spec)

@@ -5,7 +5,7 @@ Volatile Clients", IEEE Internet of Things Journal, 2022.
 
 *Notation.* K clients, k a round, w_i exponential weights (here `log_w`), sigma_t fairness quota, R_t =
 k - K sigma_t the residual, eta learning rate, p_i inclusion, S_t overflowed clients, x_i success, alpha_t
-the cap (here `log_cap` = log((1 - sigma) alpha)).
+the cap.
 
 *Departures.*
 - Everything is in log space: with sigma = 0 the exponent of Eq. (17) reaches thousands and the printed form
@@ -102,36 +102,36 @@ def params(options: Options, problem: Problem) -> Params:
     return as_arrays(Params, k=problem.cohort_size, quota=quota, eta=float(options.eta))
 
 
-def log_cap(
+def above_cap(
     log_w: Float[Array, " clients"], target: Float[Array, ""], guess: Bool[Array, " clients"]
-) -> Float[Array, ""]:
-    """c = log((1 - sigma) alpha): the solution of sum_i min(1, w_i / e^c) = R / (1 - sigma), Eq. (22).
+) -> Float[Array, " clients"]:
+    """log(w_i / c), where c = (1 - sigma) alpha solves sum_i min(1, w_i / c) = R / (1 - sigma), Eq. (22).
 
     Args:
         log_w: logarithms of weights, the largest about 0.
-        target: R / (1 - sigma), from 0 (then c is inf) to K.
+        target: R / (1 - sigma), from 0 (then all are -inf) to K.
         guess: any set, to start from; last round's S saves iterations. Eq. (24) for a set smaller than the target
-            never gives too low a cap, since min(1, w_i / e^c) is at most either of the two. From there S only grows.
+            never gives too low a cap, since min(1, w_i / c) is at most either of the two. From there S only grows.
     """
 
-    def solve(over: Bool[Array, " clients"], many: Int[Array, ""]) -> Float[Array, ""]:  # Eq. (24)
+    def solve(over: Bool[Array, " clients"], many: Int[Array, ""]) -> Float[Array, " clients"]:  # Eq. (24)
         rest = jnp.where(over, -jnp.inf, log_w)
         top = jnp.max(rest)
-        log_rest = top + jnp.log(jnp.sum(jnp.exp(rest - jnp.where(jnp.isfinite(top), top, 0.0))))
-        return log_rest - jnp.log(target - many)
+        base = jnp.where(jnp.isfinite(top), top, 0.0)  # relative to the rest's largest: exact whatever the gaps
+        return (log_w - base) - (jnp.log(jnp.sum(jnp.exp(rest - base))) - jnp.log(target - many))
 
     def unfinished(carry: tuple[Array, Array, Array]) -> Bool[Array, ""]:
         _, used, many = carry
         return (many > used) & (many < target)
 
     def grow(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        cap, _, many = carry
-        cap = solve(log_w > cap, many)
-        return cap, many, ops.count(log_w > cap)
+        above, _, many = carry
+        above = solve(above > 0, many)
+        return above, many, ops.count(above > 0)
 
     guess = guess & (ops.count(guess) < target)
-    cap = solve(guess, ops.count(guess))
-    start = cap, jnp.int32(-1), ops.count(log_w > cap)
+    above = solve(guess, ops.count(guess))
+    start = above, jnp.int32(-1), ops.count(above > 0)
     return lax.while_loop(unfinished, grow, start)[0]
 
 
@@ -142,10 +142,9 @@ def prob_alloc(
     num_clients = log_w.shape[0]
     residual = jnp.maximum(k - num_clients * sigma, 0.0)
     room = jnp.maximum(1.0 - sigma, jnp.finfo(log_w.dtype).tiny)
-    cap = log_cap(log_w, residual / room, guess)
-    over = log_w > cap  # Algorithm 2, line 3
-    capped = jnp.minimum(log_w - cap, 0.0)  # Algorithm 2, line 4
-    free = jnp.log(room) + capped
+    above = above_cap(log_w, residual / room, guess)
+    over = above > 0  # Algorithm 2, line 3
+    free = jnp.log(room) + jnp.minimum(above, 0.0)  # Algorithm 2, line 4
     log_p = jnp.where(sigma > 0, jnp.log(sigma + jnp.exp(free)), free)  # Eq. (19), with Eq. (21)
     return jnp.where(over, 0.0, jnp.minimum(log_p, 0.0)), over
 

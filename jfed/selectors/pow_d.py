@@ -71,7 +71,7 @@ def make(dims: Dims, options: Options) -> Selector:
     """The selector."""
 
     def init(key: PRNGKeyArray, params: Params) -> State:
-        return State(last_loss=jnp.full(dims.num_clients, jnp.inf))
+        return State(last_loss=jnp.full(dims.num_clients, jnp.inf, jnp.result_type(float)))
 
     def candidates(key: PRNGKeyArray, params: Params, view: View) -> Bool[Array, " clients"]:
         log_share = jnp.log(view.num_samples.astype(jnp.result_type(float)))
