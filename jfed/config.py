@@ -141,11 +141,15 @@ def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
         raise unknown(f"setting in {whole!r}:", path[0], fields)
     if len(path) > 1:
         value = _replace(getattr(node, path[0]), path[1:], value, whole)
-    elif isinstance(value, np.generic):
-        value = value.item()  # from an axis made by NumPy
-    if len(path) == 1:
+    else:
+        value = plain(value)
         _require_type(node, path[0], value, whole)
     return dataclasses.replace(node, **{path[0]: value})
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar, such as an axis made by `numpy.arange` holds, as Python's number."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _require_type(node: Any, name: str, value: Any, whole: str) -> None:

@@ -64,5 +64,5 @@ def zipped(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[P
 
 
 def _at(point: Point, delta: Mapping[str, Any]) -> Point:
-    coords = {path.rpartition(".")[2]: value for path, value in delta.items()}
+    coords = {path.rpartition(".")[2]: configs.plain(value) for path, value in delta.items()}
     return Point(configs.replace(point.config, delta), point.coords | coords)

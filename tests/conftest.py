@@ -10,6 +10,7 @@ from jaxtyping import install_import_hook
 CHECKED = [
     "jfed.algorithms",
     "jfed.controllers",
+    "jfed.engine.evaluate",
     "jfed.engine.lanes",
     "jfed.engine.round",
     "jfed.engine.simulate",
@@ -31,6 +32,6 @@ hypothesis.settings.load_profile("jfed")
 
 
 def pytest_configure(config):
-    """Let XLA optimise less in the quick suite: it compiles three times faster. `-m proof` has the full optimisation."""
+    """Let XLA optimise less in the quick suite, so that it compiles three times faster; `-m proof` optimises fully."""
     if config.getoption("markexpr") != "proof":
         os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")

@@ -5,6 +5,8 @@ In float64 the two run freely side by side; in float32 each round of the referen
 """
 
 import itertools
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,13 +22,13 @@ from jfed import ops, prng
 from jfed.algorithms import local_sgd
 from jfed.engine import feed
 from jfed.models import dense
-from jfed.selectors import e3cs
+from jfed.selectors import e3cs, pow_d, uniform
 
 RATES = np.array([0.1, 0.3, 0.6, 0.9])
 
 
 def keys_of(run: int, stepper: Stepper) -> prng.Keys:
-    return prng.keys(jax.tree.map(lambda x: x[run], stepper.block.seeds))
+    return prng.keys(jax.tree.map(lambda x: jnp.asarray(x[run]), stepper.block.seeds))
 
 
 def success(keys: prng.Keys, t: int, rates: np.ndarray) -> np.ndarray:
@@ -53,8 +55,10 @@ FORMS = {
 def e3cs_stepper(form: str) -> Stepper:
     base = jfed.Config(num_clients=NUM, num_rounds=ROUNDS)
     where = [
-        jfed.Point(jfed.replace(base, {"cohort_size": k, "selector": e3cs.Options(quota, eta, **FORMS[form])}))
-        for k, quota, eta in SETTINGS
+        jfed.Point(
+            jfed.replace(base, {"cohort_size": k, "selector": e3cs.Options(quota, eta, **FORMS[form])}), {"setting": i}
+        )
+        for i, (k, quota, eta) in enumerate(SETTINGS)
     ]
     return Stepper(where, [3])
 
@@ -92,10 +96,12 @@ def test_e3cs_runs_freely_beside_the_reference(form):
             np.testing.assert_array_equal(engine["s"][:, i], run["selected"], err_msg=str(setting))
             np.testing.assert_allclose(engine["p"][:, i], run["p"], rtol=0, atol=1e-10)
             np.testing.assert_allclose(engine["e"][:, i], run["expected"], rtol=0, atol=1e-10)
+            np.testing.assert_array_equal(np.cumsum(np.array(returned)[:, i]), run["cep"])
+            if k == NUM:  # everybody is taken; whoever sits exactly at the cap may be in S or not
+                continue
             relative = run["log_w"] - run["log_w"].max(axis=1, keepdims=True)
             np.testing.assert_allclose(engine["w"][:, i], relative, rtol=1e-10, atol=1e-10)
-            np.testing.assert_array_equal(np.cumsum(np.array(returned)[:, i]), run["cep"])
-            assert run["overflow"].any() == np.array(overflow)[:, i].any()
+            np.testing.assert_array_equal(np.array(overflow)[:, i], run["overflow"])
 
 
 @pytest.mark.parametrize("form", ["faithful", "corrected"])
@@ -123,9 +129,7 @@ def test_e3cs_round_by_round_in_float32(form):
             # An entry exactly at the cap may be in either set; p is the same. Take the engine's there.
             sure = np.abs(p - 1) > 1e-6
             np.testing.assert_array_equal(state.overflow[i][sure], overflow[sure])
-            after = ref.update(
-                before[i].astype(np.float64), p, state.overflow[i], chosen[i], x, k, sigma, eta, clip
-            )
+            after = ref.update(before[i].astype(np.float64), p, state.overflow[i], chosen[i], x, k, sigma, eta, clip)
             np.testing.assert_allclose(state.log_w[i], after - after.max(), rtol=2e-4, atol=1e-4)
 
 
@@ -133,7 +137,7 @@ def test_e3cs_round_by_round_in_float32(form):
 
 SIZES = (20, 13, 9, 1, 0, 20)  # before a tenth is set aside for tests
 BATCH, LOCAL = 8, 6
-PROX = (0.0, 0.5)
+RATE, MOMENTUM, PROX = 0.05, 0.9, (0.0, 0.5)
 
 
 def training_stepper(model: str, missing: str, selector: object) -> Stepper:
@@ -151,13 +155,9 @@ def training_stepper(model: str, missing: str, selector: object) -> Stepper:
             missing=missing,  # type: ignore[arg-type]
         ),
     )
-    rate = {"training.algorithm": local_sgd.Options(learning_rate=0.05)}
-    where = [jfed.Point(jfed.replace(base, {**rate, "training.algorithm": _options(mu)})) for mu in PROX]
+    rates = [local_sgd.Options(learning_rate=RATE, momentum=MOMENTUM, prox=mu) for mu in PROX]
+    where = [jfed.Point(jfed.replace(base, {"training.algorithm": rate}), {"prox": rate.prox}) for rate in rates]
     return Stepper(where, [5])
-
-
-def _options(mu: float) -> local_sgd.Options:
-    return local_sgd.Options(learning_rate=0.05, momentum=0.9, prox=mu)
 
 
 def reference_model(weights: dict) -> ref_training.Params:
@@ -196,12 +196,14 @@ class World:
         models, losses = {}, {}
         for i in np.flatnonzero(selected & x):
             data = [(self.x[rows], self.y[rows]) for rows in self.batches(t, int(i))]
-            models[int(i)], losses[int(i)] = ref_training.local_sgd(model, data, 0.05, 0.9, mu)
+            models[int(i)], losses[int(i)] = ref_training.local_sgd(model, data, RATE, MOMENTUM, mu)
         return ref_training.aggregate(model, models, self.n, selected, x, missing), losses
 
     def steps(self, t, selected):
         x = success(self.keys, t, self.rates)
-        return sum(ref_training.steps_of(int(self.n[i]), BATCH, int(self.epochs[i])) for i in np.flatnonzero(selected & x))
+        return sum(
+            ref_training.steps_of(int(self.n[i]), BATCH, int(self.epochs[i])) for i in np.flatnonzero(selected & x)
+        )
 
 
 def assert_close(engine: dict, mine: ref_training.Params, atol: float) -> None:
@@ -209,7 +211,21 @@ def assert_close(engine: dict, mine: ref_training.Params, atol: float) -> None:
         np.testing.assert_allclose(a, b, rtol=0, atol=atol)
 
 
-def check_training(model: str, missing: str, selector: object, atol: float, free: bool) -> Stepper:
+class Seen(NamedTuple):
+    """What a check of the selector may look at, of one run in one round."""
+
+    world: World
+    t: int
+    model: ref_training.Params  # before the round
+    chosen: np.ndarray
+    losses: dict[int, float]  # mean training losses of those who returned, by the reference
+    probed: int
+    selector: object  # the engine's selector state after the round
+
+
+def check_training(
+    model: str, missing: str, selector: object, atol: float, free: bool, also: Callable[[Seen], None]
+) -> Stepper:
     """Four rounds of FedAvg and of FedProx; `free` lets the reference run on from its own model."""
     stepper = training_stepper(model, missing, selector)
     worlds = [World(stepper, i) for i in range(len(PROX))]
@@ -224,7 +240,9 @@ def check_training(model: str, missing: str, selector: object, atol: float, free
         chosen, weights = unpack(record, LOCAL), stepper.host().weights
         for i, mu in enumerate(PROX):
             before = mine[i]
-            mine[i], _ = worlds[i].round(mine[i], t, chosen[i], mu, missing)
+            mine[i], losses = worlds[i].round(mine[i], t, chosen[i], mu, missing)
+            state = jax.tree.map(lambda leaf, i=i: leaf[i], stepper.host().selector)
+            also(Seen(worlds[i], t, before, chosen[i], losses, int(record.num_probed[i]), state))
             assert_close(jax.tree.map(lambda w, i=i: w[i], weights), mine[i], atol)
             assert record.num_steps[i] == worlds[i].steps(t, chosen[i])
             w = worlds[i]
@@ -243,18 +261,58 @@ def check_training(model: str, missing: str, selector: object, atol: float, free
     return stepper
 
 
+def nothing_else(seen: Seen) -> None:
+    assert seen.probed == 0
+
+
+def check_pow_d(seen: Seen) -> None:
+    """Five candidates are drawn and asked, and the four with the largest loss on their own data are chosen."""
+    w = seen.world
+    rows = [w.positions[c, : w.n[c]] for c in range(LOCAL)]
+    losses = np.array([ref_training.evaluate(seen.model, w.x[r], w.y[r])[1] if len(r) else 0.0 for r in rows])
+    draw = ops.log_exponential(prng.at(w.keys.selector, seen.t, 0), LOCAL)
+    candidates = ref_selectors.pow_d_candidates(w.n, np.exp(np.asarray(draw)), 5)
+    expected = ref_selectors.pow_d(losses, candidates, 4, np.zeros(LOCAL))  # no ties in float64
+    np.testing.assert_array_equal(seen.chosen, expected)
+    assert seen.probed == 5
+
+
+def rpow_d_checker() -> Callable[[Seen], None]:
+    """Nobody is asked; who returned is remembered by the mean training loss it reported."""
+    memory: dict[int, np.ndarray] = {}
+
+    def check(seen: Seen) -> None:
+        last = memory.setdefault(id(seen.world), np.full(LOCAL, np.inf))
+        draw_key, tie_key = jax.random.split(prng.at(seen.world.keys.selector, seen.t, 1))
+        draw = ops.log_exponential(draw_key, LOCAL)
+        candidates = ref_selectors.pow_d_candidates(seen.world.n, np.exp(np.asarray(draw)), 5)
+        ties = np.asarray(jax.random.uniform(tie_key, (LOCAL,)))
+        np.testing.assert_array_equal(seen.chosen, ref_selectors.rpow_d(last, candidates, 4, ties))
+        for client, loss in seen.losses.items():
+            last[client] = loss if np.isfinite(loss) else last[client]
+        np.testing.assert_allclose(seen.selector.last_loss, last, rtol=0, atol=1e-9)
+        assert seen.probed == 0
+
+    return check
+
+
 EVERY = list(itertools.product(["softmax", "mlp"], ["all", "selected", "returned"]))
-QUICK = [("softmax", "selected"), ("softmax", "returned"), ("mlp", "all")]
+QUICK = {
+    ("softmax", "selected"): (e3cs.Options(), lambda: nothing_else),
+    ("softmax", "returned"): (pow_d.Options(d=5, form="rpow-d"), rpow_d_checker),
+    ("mlp", "all"): (pow_d.Options(d=5), lambda: check_pow_d),
+}
 
 
 @pytest.mark.parametrize(
     ("model", "missing"), [m if m in QUICK else pytest.param(*m, marks=pytest.mark.proof) for m in EVERY]
 )
 def test_training_runs_freely_beside_the_reference(model, missing):
+    selector, also = QUICK.get((model, missing), (uniform.Options(), lambda: nothing_else))
     with jax.enable_x64(True):
-        stepper = check_training(model, missing, e3cs.Options(), atol=1e-10, free=True)
+        stepper = check_training(model, missing, selector, 1e-10, True, also())
         assert stepper.host().weights["out"]["kernel"].dtype == np.float64
 
 
 def test_training_round_by_round_in_float32():
-    check_training("softmax", "all", e3cs.Options(), atol=2e-6, free=False)
+    check_training("softmax", "all", e3cs.Options(), 2e-6, False, nothing_else)

@@ -1,0 +1,239 @@
+"""What every world, controller, algorithm and model owes the engine."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jfed.algorithms import ALGORITHMS, local_sgd
+from jfed.controllers import CONTROLLERS
+from jfed.engine.lanes import LANES, Data, Jobs
+from jfed.envs import ENVIRONMENTS, volatility
+from jfed.models import MODELS, dense
+from jfed.models.losses import cross_entropy, score
+from jfed.options import is_static
+from jfed.types import ClientData, Cohort, Dims, Feedback, Plan, Problem, View
+
+K, BATCH, ROUNDS = 8, 4, 50
+PROBLEM = Problem(K, 3, ROUNDS)
+DIMS = Dims(K, 4, BATCH)
+SIZES = jnp.array([0, 1, 3, 4, 5, 8, 9, 20], jnp.int32)
+ROOMS = {"environment": ENVIRONMENTS, "controller": CONTROLLERS}
+MEMBERS = [(room, name) for room, table in ROOMS.items() for name in table]
+
+
+def view(t=1) -> View:
+    return View(
+        round=jnp.int32(t),
+        horizon=jnp.int32(ROUNDS),
+        available=jnp.ones(K, bool),
+        num_samples=SIZES,
+        probed=jnp.full(K, jnp.nan),
+        oracle=None,
+    )
+
+
+def cohort(*who: int) -> Cohort:
+    return Cohort(jnp.zeros(K, bool).at[jnp.array(who)].set(True), jnp.full(K, jnp.nan))
+
+
+def sketch(tree):
+    return jax.tree.map(lambda x: (x.shape, x.dtype, x.weak_type), tree)
+
+
+def on_device(params):
+    return jax.tree.map(jnp.asarray, params)
+
+
+@pytest.mark.parametrize(("room", "name"), MEMBERS)
+def test_options(room, name):
+    member = ROOMS[room][name]
+    options = member.options()
+    assert hash(options) == hash(member.options())
+    for field in dataclasses.fields(options):
+        assert not is_static(field) or field.default is not dataclasses.MISSING
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(member.params(options, PROBLEM)))
+
+
+# ------------------------------------------------------------------------------------------------- worlds
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_a_world_goes_its_own_way_whoever_is_selected(name):
+    member = ENVIRONMENTS[name]
+    world, params = member.make(DIMS, member.options()), on_device(member.params(member.options(), PROBLEM))
+
+    @jax.jit
+    def walk(key, cohort, plan):
+        def step(state, t):
+            start = sketch(state)
+            state, seen = world.observe(jax.random.fold_in(key, 2 * t), state, params, view())
+            state, outcome = world.respond(jax.random.fold_in(key, 2 * t + 1), state, params, seen, cohort, plan)
+            assert sketch(state) == start
+            return state, (outcome, seen)
+
+        state = world.init(jax.random.fold_in(key, 0), params, SIZES)
+        return jax.lax.scan(step, state, jnp.arange(ROUNDS))
+
+    none, many = Plan(jnp.zeros(K, jnp.int32)), Plan(jnp.full(K, 9, jnp.int32))
+    _, (first, seen) = walk(jax.random.key(0), cohort(0, 1, 2), none)
+    _, (second, _) = walk(jax.random.key(0), cohort(5, 6, 7), many)
+    _, (third, _) = walk(jax.random.key(1), cohort(0, 1, 2), none)
+    for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert first.succeeded.shape == (ROUNDS, K) and first.succeeded.dtype == bool
+    assert (first.succeeded != third.succeeded).any()
+    assert seen.oracle is not None and seen.oracle.success_rate.shape == (ROUNDS, K)
+    assert seen.available.dtype == bool
+    keys = jax.vmap(jax.random.key)(jnp.arange(3))
+    _, (batched, _) = jax.vmap(walk, in_axes=(0, None, None))(keys, cohort(0, 1, 2), none)
+    np.testing.assert_array_equal(batched.succeeded[0], first.succeeded)
+    np.testing.assert_array_equal(batched.succeeded[1], third.succeeded)
+
+
+def test_volatile_clients_return_at_their_rates():
+    options = volatility.Options(success_rates=(0.0, 0.3, 0.9, 1.0))
+    params = on_device(volatility.params(options, PROBLEM))
+    world, draws = volatility.make(DIMS, options), 20_000
+
+    @jax.jit
+    def many(keys):
+        plan = Plan(jnp.zeros(K, jnp.int32))
+        return jax.vmap(lambda key: world.respond(key, (), params, view(), cohort(0), plan)[1].succeeded)(keys)
+
+    rate = np.array([0.0, 0.3, 0.9, 1.0] * 2)
+    got = np.asarray(many(jax.random.split(jax.random.key(0), draws)))
+    error = np.sqrt(rate * (1 - rate) / draws)
+    assert (np.abs(got.mean(0) - rate) <= 4.5 * error).all()
+    together = np.corrcoef(got[:, 1], got[:, 5])[0, 1]  # clients of a class fail independently
+    assert abs(together) < 4.5 / np.sqrt(draws)
+    assert volatility.client_class(options, PROBLEM).tolist() == [0, 1, 2, 3] * 2
+
+
+# -------------------------------------------------------------------------------------------- controllers
+
+
+@pytest.mark.parametrize("name", CONTROLLERS)
+def test_a_controller_plans_whole_epochs(name):
+    member = CONTROLLERS[name]
+    controller, params = member.make(DIMS, member.options()), on_device(member.params(member.options(), PROBLEM))
+    init = jax.jit(controller.init)
+    start = init(jax.random.key(0), params, SIZES)
+    state, plan = controller.plan(start, params, view(), cohort(0, 3))
+    assert plan.steps.shape == (K,) and plan.steps.dtype == jnp.int32
+    batches = np.array([-(-int(n) // BATCH) for n in SIZES])
+    epochs = np.asarray(plan.steps)[1:] / batches[1:]
+    assert set(epochs.tolist()) <= {1, 2, 3, 4} and len(set(epochs.tolist())) > 1
+    assert int(plan.steps[0]) == 0  # no images, no steps
+    fed = Feedback(cohort(0, 3).selected, cohort(3).selected, jnp.full(K, jnp.nan))
+    after = controller.update(state, params, view(), cohort(0, 3), fed)
+    assert sketch(start) == sketch(state) == sketch(after)
+    again, other = init(jax.random.key(0), params, SIZES), init(jax.random.key(1), params, SIZES)
+    np.testing.assert_array_equal(start.steps, again.steps)
+    assert (start.steps != other.steps).any()
+    keys = jnp.stack([jax.random.key(0), jax.random.key(1)])
+    both = jax.jit(jax.vmap(controller.init, in_axes=(0, None, None)))(keys, params, SIZES)
+    np.testing.assert_array_equal(both.steps, jnp.stack([start.steps, other.steps]))
+
+
+# ----------------------------------------------------------------------------------- algorithms and models
+
+rng = np.random.default_rng(0)
+POOL = jnp.asarray(rng.integers(0, 17, (40, 8, 8, 1)), jnp.uint8)
+LABELS = jnp.asarray(rng.integers(0, 10, 40), jnp.int32)
+WIDTH = int(SIZES.max())
+
+
+def make_model(name):
+    return dense.make(MODELS[name], (8, 8, 1), 10, 16.0, 0.1, 0.5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models(name):
+    model = make_model(name)
+    init = jax.jit(model.init)
+    weights = init(jax.random.key(0))
+    first, again, other = (jax.tree.leaves(init(jax.random.key(s))) for s in (0, 0, 1))
+    assert all((a == b).all() for a, b in zip(first, again, strict=True))
+    assert any((a != b).any() for a, b in zip(first, other, strict=True))
+    logits = jax.jit(model.logits)(weights, POOL)
+    assert logits.shape == (40, 10) and logits.dtype == jnp.float32 and np.isfinite(logits).all()
+    np.testing.assert_allclose(jax.jit(model.logits)(weights, POOL[3:4]), logits[3:4], rtol=1e-4, atol=1e-6)
+    gradient = jax.jit(jax.grad(lambda w: model.logits(w, POOL)[:, 0].sum()))(weights)
+    assert all(np.isfinite(g).all() for g in jax.tree.leaves(gradient))
+    with jax.enable_x64(True):
+        wide = jax.eval_shape(model.init, jax.random.key(0))
+        assert all(leaf.dtype == jnp.float64 for leaf in jax.tree.leaves(wide))
+        assert jax.eval_shape(model.logits, wide, POOL).dtype == jnp.float64
+
+
+def test_losses_count_real_examples_only():
+    logits = jnp.array([[2.0, 0.0], [0.0, 1.0], [jnp.nan, 0.0], [0.0, 5.0]])
+    labels, real = jnp.array([0, 0, 0, 0]), jnp.array([True, True, False, False])
+    expected = (np.log1p(np.exp(-2)) + np.log1p(np.exp(1))) / 2
+    assert float(cross_entropy(logits, labels, real)) == pytest.approx(expected, rel=1e-6)
+    assert float(cross_entropy(logits, labels, jnp.zeros(4, bool))) == 0.0
+    got = score(logits, labels, real)
+    assert (float(got.loss), int(got.correct)) == (pytest.approx(2 * expected, rel=1e-6), 1)
+    assert int(score(logits, labels, jnp.ones(4, bool)).correct) == 1  # a NaN answers nothing right
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_an_algorithm_keeps_its_shapes_and_counts_its_steps(name):
+    model = make_model("linear")
+    algorithm = local_sgd.make(DIMS, model, cross_entropy)
+    params = on_device(local_sgd.params(ALGORITHMS[name], PROBLEM))
+    weights = model.init(jax.random.key(0))
+
+    @jax.jit
+    @jax.vmap
+    def train(num_samples, steps):
+        data = ClientData(POOL, LABELS, jnp.arange(WIDTH, dtype=jnp.int32), num_samples)
+        local = start = algorithm.start(jax.random.key(1), weights, params, data)
+        local = jax.lax.fori_loop(0, steps, lambda _, s: algorithm.step(s, weights, params, data), local)
+        assert sketch(local) == sketch(start)
+        update, report = algorithm.finish(local, weights)
+        assert sketch(update) == sketch(weights)
+        return update, report, local.step
+
+    sizes, steps = jnp.array([0, 1, 3, 20, 20], jnp.int32), jnp.array([2, 2, 3, 0, 12], jnp.int32)
+    update, report, done = train(sizes, steps)
+    assert done.tolist() == steps.tolist()
+    norms = np.array([np.abs(leaf).reshape(5, -1).max(1) for leaf in jax.tree.leaves(update)]).max(0)
+    assert np.isfinite(norms).all()
+    assert norms[0] == 0 and norms[3] == 0  # no image, or no step: nothing changes
+    assert (norms[[1, 2, 4]] > 0).all()
+    assert np.isnan(report.loss[3]) and np.isfinite(report.loss[jnp.array([0, 1, 2, 4])]).all()
+
+
+def test_the_two_algorithms_differ_in_the_proximal_term_only():
+    assert ALGORITHMS["fedavg"] == dataclasses.replace(ALGORITHMS["fedprox"], prox=0.0)
+    assert ALGORITHMS["fedprox"].prox > 0
+
+
+@pytest.mark.proof
+def test_lanes_train_alike_in_any_order_of_jobs():
+    model = make_model("mlp")
+    algorithm = local_sgd.make(DIMS, model, cross_entropy)
+    params = jax.tree.map(lambda x: jnp.stack([x, x]), on_device(local_sgd.params(ALGORITHMS["fedprox"], PROBLEM)))
+    weights = jax.vmap(model.init)(jax.vmap(jax.random.key)(jnp.arange(2)))
+    positions = jnp.asarray(np.stack([rng.permutation(40)[:WIDTH] for _ in range(2 * K)]), jnp.int32)
+    sizes = jnp.stack([SIZES, SIZES[::-1]])
+    data = Data(
+        POOL, LABELS, positions.reshape(2, K, WIDTH), sizes, jnp.zeros((2, 1), jnp.int32), jnp.ones(2, jnp.int32)
+    )
+    jobs = Jobs(
+        run=jnp.array([0, 1, 0, 1, 1, 0, 0], jnp.int32),
+        client=jnp.array([7, 0, 5, 2, 3, 1, 0], jnp.int32),
+        steps=jnp.array([3, 9, 0, 4, 1, 2, 0], jnp.int32),
+        key=jax.random.split(jax.random.key(0), 7),
+    )
+    results = [jax.jit(lane.train, static_argnums=0)(algorithm, weights, params, data, jobs) for lane in LANES.values()]
+    for a, b in zip(*map(jax.tree.leaves, results), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    for update, report in results:
+        still = np.array([2, 6])
+        assert all((np.asarray(leaf)[still] == 0).all() for leaf in jax.tree.leaves(update))
+        assert np.isnan(np.asarray(report.loss)[still]).all()

@@ -1,0 +1,208 @@
+"""What every selection scheme owes the engine: exact counts, fixed shapes, honest keys, no peeking.
+
+One program per scheme walks through 50 rounds of a made-up world for several settings at once.
+"""
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jfed import config as configs
+from jfed.options import is_static
+from jfed.selectors import SELECTORS, e3cs, pow_d
+from jfed.types import Cohort, Dims, Feedback, Oracle, Problem, View
+
+K, ROUNDS = 8, 50
+IGNORE_AVAILABILITY = {"e3cs", "best_allocation"}  # defined for a world in which everybody is available
+DETERMINISTIC = {"fedcs"}  # nothing is drawn after the start
+VARIANTS: dict[str, tuple[str, Any]] = {name: (name, member.options()) for name, member in SELECTORS.items()} | {
+    "e3cs exact clipped": ("e3cs", e3cs.Options(quota="inc", sampler="exact", clip_exponent=True)),
+    "rpow-d": ("pow_d", pow_d.Options(form="rpow-d")),
+}
+# k, whether some clients are away; the last two differ from the first in the key alone, and in nothing
+SETTINGS = [(3, False), (1, False), (K, False), (3, True), (3, False), (3, False)]
+SEEDS = [0, 0, 0, 0, 1, 0]
+
+
+class Walk:
+    """All settings of one scheme: a batched walk, and the same walks one by one."""
+
+    def __init__(self, variant: str) -> None:
+        self.name, options = VARIANTS[variant]
+        member = SELECTORS[self.name]
+        self.selector = member.make(Dims(K, K), options)
+        per_setting = [member.params(options, Problem(K, k, ROUNDS)) for k, _ in SETTINGS]
+        self.params = jax.tree.map(lambda *xs: jnp.stack([jnp.asarray(x) for x in xs]), *per_setting)
+        rng = np.random.default_rng(0)
+        self.away = jnp.array(
+            [rng.uniform(size=(ROUNDS, K)) < 0.4 if some else np.zeros((ROUNDS, K)) for _, some in SETTINGS], bool
+        )
+        self.loss = jnp.asarray(rng.uniform(0.5, 3, (ROUNDS, K)), jnp.float32)
+        self.came = jnp.asarray(rng.uniform(size=(ROUNDS, K)) < 0.6)
+        keys = jax.vmap(jax.random.key)(jnp.array(SEEDS))
+        inputs = (keys, self.params, self.away)
+        batched, single = jax.jit(lambda xs: (jax.vmap(self.walk)(*xs), jax.lax.map(lambda x: self.walk(*x), xs)))(
+            inputs
+        )
+        self.batched, self.single = jax.tree.map(np.array, (batched, single))
+
+    def view(self, t, away) -> View:
+        return View(
+            round=t,
+            horizon=jnp.int32(ROUNDS),
+            available=~away,
+            num_samples=jnp.array([5, 1, 7, 20, 3, 3, 9, 2], jnp.int32),
+            probed=jnp.full(K, jnp.nan),
+            oracle=Oracle(jnp.tile(jnp.array([0.1, 0.3, 0.6, 0.9]), K // 4)) if self.selector.needs_oracle else None,
+        )
+
+    def round(self, key, state, params, t, away, loss, came):
+        view = self.view(t, away)
+        asked = jnp.zeros(K, bool)
+        if self.selector.probe is not None:
+            asked = self.selector.probe(jax.random.fold_in(key, 2 * t), state, params, view).asked
+            view = view._replace(probed=jnp.where(asked, loss, jnp.nan))
+        state, cohort = self.selector.select(jax.random.fold_in(key, 2 * t + 1), state, params, view)
+        back = cohort.selected & came
+        fed = Feedback(cohort.selected, back, jnp.where(back, loss, jnp.nan))
+        return self.selector.update(state, params, view, cohort, fed), (cohort, asked)
+
+    def walk(self, key, params, away):
+        def step(state, x):
+            state, seen = self.round(key, state, params, *x)
+            return state, (state, *seen)
+
+        start = self.selector.init(jax.random.fold_in(key, 0), params)
+        rounds = jnp.arange(1, ROUNDS + 1, dtype=jnp.int32)
+        _, (states, cohort, asked) = jax.lax.scan(step, start, (rounds, away, self.loss, self.came))
+        return states, cohort, asked
+
+
+@pytest.fixture(scope="module")
+def walk():
+    return functools.cache(Walk)
+
+
+@pytest.fixture(params=VARIANTS)
+def walked(request, walk):
+    return walk(request.param)
+
+
+def test_exactly_k_are_selected(walked):
+    _, cohort, _ = walked.batched
+    for i, (k, some_away) in enumerate(SETTINGS):
+        counts = cohort.selected[i].sum(-1)
+        here = (~np.array(walked.away[i])).sum(-1)
+        if some_away and walked.name not in IGNORE_AVAILABILITY:
+            assert not (cohort.selected[i] & np.array(walked.away[i])).any()
+            np.testing.assert_array_equal(counts, np.minimum(k, here))
+        else:
+            assert (counts == k).all()
+    assert cohort.selected.dtype == bool and cohort.selected.shape == (len(SETTINGS), ROUNDS, K)
+
+
+def test_inclusion_probabilities_sum_to_the_cohort_or_are_not_given(walked):
+    _, cohort, _ = walked.batched
+    assert cohort.inclusion.shape == cohort.selected.shape
+    if np.isnan(cohort.inclusion).any():
+        assert np.isnan(cohort.inclusion).all()
+        return
+    assert (cohort.inclusion >= 0).all() and (cohort.inclusion <= 1).all()
+    np.testing.assert_allclose(cohort.inclusion.sum(-1), cohort.selected.sum(-1), rtol=1e-3)
+    assert not (cohort.selected & (cohort.inclusion == 0)).any()
+
+
+def test_the_same_key_gives_the_same_and_another_key_another(walked):
+    _, cohort, _ = walked.batched
+    np.testing.assert_array_equal(cohort.selected[0], cohort.selected[5])
+    if walked.name not in DETERMINISTIC:
+        assert (cohort.selected[0] != cohort.selected[4]).any()
+
+
+def test_batched_is_the_same_as_one_by_one(walked):
+    for a, b in zip(jax.tree.leaves(walked.batched), jax.tree.leaves(walked.single), strict=True):
+        if a.dtype.kind == "f":
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+        else:
+            np.testing.assert_array_equal(a, b)
+
+
+def test_no_state_becomes_nan_in_fifty_rounds(walked):
+    states, _, _ = walked.batched
+    for leaf in jax.tree.leaves(states):
+        assert not np.isnan(leaf).any() if leaf.dtype.kind == "f" else True
+
+
+def test_shapes_and_types_of_params_and_state_last(walked):
+    def sketch(tree):
+        # A weak type in the initial state alone would compile every chunk twice.
+        return jax.tree.map(lambda x: (x.shape, x.dtype, x.weak_type), tree)
+
+    key = jax.random.key(0)
+    params = jax.tree.map(lambda x: x[0], walked.params)
+    away, loss, came = walked.away[0, 0], walked.loss[0], walked.came[0]
+    start = jax.eval_shape(walked.selector.init, key, params)
+    after, (cohort, _) = jax.eval_shape(walked.round, key, start, params, jnp.int32(1), away, loss, came)
+    assert sketch(start) == sketch(after)
+    assert type(start) is type(after)
+    assert isinstance(cohort, Cohort)
+    assert all(leaf.dtype in (jnp.int32, jnp.float32, jnp.bool_) for leaf in jax.tree.leaves(params))
+
+
+def test_whom_a_scheme_asks(walked):
+    _, cohort, asked = walked.batched
+    if walked.selector.probe is None:
+        assert not asked.any()
+        return
+    assert not (asked & np.array(walked.away)).any()
+    assert not (cohort.selected & ~asked).any()
+    for i, (k, _) in enumerate(SETTINGS):
+        here = (~np.array(walked.away[i])).sum(-1)
+        d = min(K, -(-3 * k // 2))
+        np.testing.assert_array_equal(asked[i].sum(-1), np.minimum(d, here))
+
+
+def test_on_how_many_images_a_candidate_answers():
+    problem = Problem(K, 3, ROUNDS)
+    for form, images in (("pow-d", np.iinfo(np.int32).max), ("cpow-d", 7)):
+        options = pow_d.Options(b=7, form=form)
+        selector, params = pow_d.make(Dims(K, K), options), jax.tree.map(jnp.asarray, pow_d.params(options, problem))
+        view = View(jnp.int32(1), jnp.int32(2), jnp.ones(K, bool), jnp.full(K, 9), jnp.full(K, jnp.nan), None)
+        state = selector.init(jax.random.key(0), params)
+        assert int(selector.probe(jax.random.key(0), state, params, view).num_images) == images
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_options(name):
+    member = SELECTORS[name]
+    options = member.options()
+    assert hash(options) == hash(member.options())
+    for field in dataclasses.fields(options):
+        assert field.default is not dataclasses.MISSING or not is_static(field)
+        hash(getattr(options, field.name))
+    for k in (1, 3, K):
+        problem = Problem(K, k, ROUNDS)
+        params = member.params(options, problem)
+        assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(params))
+        assert k <= member.slots(options, problem) <= K
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        options.anything = 1
+
+
+def test_every_scheme_has_a_name_for_tables():
+    names = [*configs.METHODS, "e3cs-0", "e3cs-0.5", "e3cs-inc", "best-0", "best-inc"]
+    made = [configs.method(name, mode) for name in names for mode in ("faithful", "corrected")]
+    assert {type(options) for options in made} == {member.options for member in SELECTORS.values()}
+    for options in made:
+        assert configs.named(SELECTORS, options)[1] == options
+
+
+def test_oracles_are_those_that_tables_mark():
+    for name, member in SELECTORS.items():
+        marked = any(name.startswith(oracle) for oracle in configs.ORACLES)
+        assert member.make(Dims(K, K), member.options()).needs_oracle == marked

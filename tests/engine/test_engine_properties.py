@@ -1,0 +1,308 @@
+"""What the engine promises: common draws, the same bits whatever the layout, one compilation per sweep, honest edges.
+
+Most tests share one compiled program of E3CS with training (`support.TRAINING`); nothing here is about a scheme.
+"""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support import (
+    BATCH,
+    LAYOUT,
+    SELECTION,
+    SIZES,
+    TRAINING,
+    K,
+    Stepper,
+    T,
+    assert_same_bits,
+    assert_same_tree,
+    points,
+    run,
+    unpack,
+)
+
+import jfed
+from jfed import prng
+from jfed.algorithms import deadline
+from jfed.engine import simulate, units
+from jfed.engine.lanes import LANES
+from jfed.engine.simulate import due
+from jfed.engine.units import Layout
+
+RESULTS = ("num_selected", "num_succeeded", "num_steps", "test_accuracy", "test_loss", "client_loss", "client_accuracy")
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """E3CS with training on two seeds: one unit on one device."""
+    return run(points(TRAINING, "e3cs-0.5"), [0, 1])
+
+
+# ------------------------------------------------------------------------------------ the same draws for all
+
+
+def test_two_schemes_that_take_everybody_learn_the_same_model_bit_for_bit(plain):
+    # With k = K only the exogenous draws are left: split, initial model, minibatches, epochs, failures.
+    everybody = {name: run(points(TRAINING, name, cohort_size=K), [0, 1]) for name in ("e3cs-0.5", "uniform")}
+    assert_same_bits(everybody["e3cs-0.5"], everybody["uniform"], RESULTS)
+    assert (everybody["uniform"].num_selected == K).all()
+    assert not everybody["uniform"].test_loss.equals(plain.test_loss)
+
+
+def test_two_schemes_meet_the_same_successes():
+    # sum_i p_i x_i and who returned, from the world's own draw; both schemes are compared with it.
+    for name in ("uniform", "fedcs"):
+        stepper = Stepper(points(SELECTION, name), [4, 5])
+        worlds = [prng.keys(jax.tree.map(lambda x, i=i: jnp.asarray(x[i]), stepper.block.seeds)) for i in range(2)]
+        for t in range(1, T + 1):
+            before = stepper.host().times_succeeded
+            record, _ = stepper.step(t)
+            came = stepper.host().times_succeeded - before
+            for i, keys in enumerate(worlds):
+                rates = np.array([0.1, 0.3, 0.6, 0.9] * 2, np.float32)
+                x = np.asarray(jax.random.uniform(prng.at(keys.environment, t, 1), (K,))) < rates
+                np.testing.assert_array_equal(came[i], unpack(record, K)[i] & x)
+
+
+def test_neither_the_initial_model_nor_the_split_depends_on_the_scheme():
+    blocks, states = [], []
+    for name in ("e3cs-0.5", "uniform"):
+        (unit,) = units.plan(points(TRAINING, name), [0, 1], LAYOUT)
+        blocks.append(unit.block())
+        program = simulate.program(unit.spec)
+        states.append(jax.tree.map(np.array, program.init(unit.pool(), unit.block()).weights))
+    assert_same_tree(*states)
+    for a, b in zip(blocks[0][2:], blocks[1][2:], strict=True):
+        np.testing.assert_array_equal(a, b)
+    leaves = jax.tree.leaves(states[0])
+    assert any((leaf[0] != leaf[1]).any() for leaf in leaves)  # but on the seed they do
+
+
+def test_seeds_set_apart_change_only_what_they_should(plain):
+    first = prng.seeds(0)
+    for what, alike in {"data": ("model", "environment"), "model": ("data", "environment")}.items():
+        changed = {name: int(seed) for name, seed in first._asdict().items()} | {what: 9}
+        (unit,) = units.plan(points(TRAINING, "e3cs-0.5"), [prng.seeds(**changed), 0], LAYOUT)
+        block = unit.block()
+        state = jax.tree.map(np.array, simulate.program(unit.spec).init(unit.pool(), block))
+        same_data = (block.positions[0] == block.positions[1]).all()
+        same_model = all((leaf[0] == leaf[1]).all() for leaf in jax.tree.leaves(state.weights))
+        assert same_data == ("data" in alike)
+        assert same_model == ("model" in alike)
+        np.testing.assert_array_equal(state.controller.steps[0], state.controller.steps[1])
+    everybody = points(SELECTION, "e3cs-0.5", cohort_size=K)
+    apart = run(everybody, [prng.seeds(0, environment=9), prng.seeds(3, environment=9)])
+    assert_same_bits(apart.isel(run=[0]), apart.isel(run=[1]), ["num_succeeded", "times_succeeded"])
+    assert not (apart.num_succeeded[0] == run(everybody, [0, 3]).num_succeeded[0]).all()
+
+
+# --------------------------------------------------------------------------------------------- the same bits
+
+
+@pytest.mark.parametrize("chunk", [1, 4])
+def test_chunks_change_no_bit(chunk):
+    where = points(SELECTION, "e3cs-0.5")
+    whole = run(where, [0, 1])
+    assert_same_bits(whole, run(where, [0, 1], Layout(block_size=2, chunk_rounds=chunk)))
+
+
+def test_neither_devices_nor_chunks_nor_neighbours_change_a_bit_of_training(plain):
+    assert len(jax.devices()) == 2
+    assert len(units.plan(points(TRAINING, "e3cs-0.5"), [7, 0, 1, 2], LAYOUT)) == 2  # hence two devices
+    other = run(points(TRAINING, "e3cs-0.5"), [7, 0, 1, 2], Layout(block_size=2, chunk_rounds=4))
+    assert other.seed.values.tolist() == [0, 1, 2, 7]
+    assert_same_bits(plain, other.isel(run=[0, 1]))
+
+
+def test_devices_and_neighbours_change_no_bit_of_selection():
+    where = points(SELECTION, "e3cs-0.5")
+    for seeds in ([0, 1, 2, 3], [0, 9], [5, 0, 1]):
+        assert_same_bits(run(where, [0, 1]).isel(run=[0]), run(where, seeds).isel(run=[0]))  # the smallest seed first
+    mixed = run(points(SELECTION, "e3cs-0.5") + points(SELECTION, "e3cs-0"), [0, 1])
+    assert_same_bits(run(where, [0, 1]), mixed.isel(run=np.flatnonzero(mixed.method == "e3cs-0.5")))
+
+
+def test_the_lanes_agree(plain):
+    layout = Layout(block_size=2, chunk_rounds=T, lane="vmapped")
+    other = run(points(TRAINING, "e3cs-0.5"), [0, 1], layout)
+    exact = ["num_selected", "num_succeeded", "num_steps", "times_selected", "times_succeeded"]
+    assert_same_bits(plain, other, exact)
+    np.testing.assert_allclose(plain.test_loss, other.test_loss, rtol=2e-5)
+    np.testing.assert_allclose(plain.client_loss, other.client_loss, rtol=2e-5)
+    assert plain.attrs["lane"] != other.attrs["lane"]
+
+
+# ------------------------------------------------------------------------------------------ one compilation
+
+
+def test_a_sweep_over_dynamic_settings_compiles_once():
+    grid = {"cohort_size": [2, 3], "selector.eta": [0.1, 0.5], "selector.quota": [0.0, 0.9]}
+    fresh = Layout(block_size=2, chunk_rounds=5)  # no other test has it
+    for base, axes in ((SELECTION, grid), (TRAINING, {**grid, "cohort_size": [5, 8]})):
+        start = points(base, "e3cs-0.5")
+        before = len(simulate.TRACES)
+        assert run(jfed.product(start, axes), [0], fresh).sizes["run"] == 8
+        assert len(simulate.TRACES) == before + 1
+        other = {"selector.eta": [0.2, 0.3], "environment.success_rates": [(0.2, 0.8), (0.5, 0.7, 0.9)]}
+        if base.training is not None:
+            other |= {
+                "training.algorithm.learning_rate": [0.1],
+                "training.algorithm.prox": [0.0, 0.7],
+                "eval_every": [2],
+            }
+        run(jfed.product(start, other), [3], fresh)
+        assert len(simulate.TRACES) == before + 1
+
+
+def test_what_is_static_does_compile_again():
+    before = len(simulate.TRACES)
+    run(points(SELECTION, "e3cs-0.5", num_clients=K + 1), [0, 1])
+    assert len(simulate.TRACES) == before + 1
+
+
+# ---------------------------------------------------------------------------------------------- evaluation
+
+
+@pytest.mark.parametrize("every", [2, 4, 5, 100])
+def test_evaluation_every_few_rounds_is_the_same_model_looked_at_less_often(plain, every):
+    sparse = run(points(TRAINING, "e3cs-0.5", eval_every=every), [0, 1])
+    rounds = [t for t in range(1, T + 1) if t % every == 0 or t == T]
+    assert sparse.eval_round.values.tolist() == rounds
+    assert_same_bits(sparse, plain.sel(eval_round=rounds))
+
+
+def test_due():
+    assert [t for t in range(1, 8) if due(t, 7, 3)] == [3, 6, 7]
+
+
+# --------------------------------------------------------------------------------------------------- edges
+
+
+def test_a_run_in_which_nobody_returns_keeps_its_model_bit_for_bit():
+    stepper = Stepper(points(TRAINING, "e3cs-0.5", environment__success_rates=(0.0,)), [0, 1], LAYOUT)
+    before = stepper.host()
+    record, _ = stepper.step(1)
+    assert_same_tree(before.weights, stepper.host().weights)
+    assert record.num_succeeded.tolist() == [0, 0]
+    assert record.num_steps.tolist() == [0, 0]
+    flat = run(points(TRAINING, "e3cs-0.5", environment__success_rates=(0.0,)), [0, 1])
+    assert (flat.times_succeeded == 0).all()
+    assert (flat.test_loss == flat.test_loss[:, :1]).all()
+
+
+def test_with_success_rate_one_everybody_returns(plain):
+    sure = run(points(TRAINING, "e3cs-0.5", environment__success_rates=(1.0,)), [0, 1])
+    assert (sure.num_succeeded == sure.num_selected).all()
+    assert (sure.num_selected == TRAINING.cohort_size).all()
+    assert (sure.times_succeeded == sure.times_selected).all()
+    assert (sure.num_steps > plain.num_steps.min()).all()
+
+
+def test_clients_with_few_or_no_images_and_the_steps_they_make():
+    delta = {"training__samples_per_client": SIZES, "cohort_size": K, "environment__success_rates": (1.0,)}
+    where = points(TRAINING, "e3cs-0.5", **delta)
+    done = run(where, [0, 1])
+    kept = [n - int(0.1 * n + 1e-9) for n in SIZES]
+    assert done.num_samples.values.tolist() == [kept, kept]
+    for i, seed in enumerate((0, 1)):
+        keys = prng.keys(jax.tree.map(jnp.asarray, prng.seeds(seed)))
+        which = np.asarray(jax.random.randint(prng.at(keys.environment, 0, 1), (K,), 0, 4))
+        steps = sum((1 + which[c]) * -(-n // BATCH) for c, n in enumerate(kept))
+        assert (done.num_steps[i] == steps).all()
+    assert np.isfinite(done.test_loss).all()
+    assert (done.test_loss[:, -1] != done.test_loss[:, 0]).all()
+
+
+def test_only_those_who_return_are_trained(plain):
+    # Recorded steps lie between the least and the most that as many returned clients can need.
+    stepper = Stepper(points(TRAINING, "e3cs-0.5"), [0, 1], LAYOUT)
+    steps = np.sort(stepper.host().controller.steps, axis=1)
+    for i, t in itertools.product(range(2), range(T)):
+        came = int(plain.num_succeeded[i, t])
+        low, high = steps[i, :came].sum(), steps[i, K - came :].sum()
+        assert low <= int(plain.num_steps[i, t]) <= high
+
+
+@pytest.mark.parametrize("quota", [0.0, 1.0])
+def test_all_clients_or_the_full_quota(quota):
+    done = run(points(TRAINING, "e3cs-0.5", cohort_size=K, selector__quota=quota), [0, 1])
+    assert (done.num_selected == K).all()
+    full = run(points(SELECTION, "e3cs-0.5", selector__quota=1.0, environment__success_rates=(1.0,)), range(2))
+    np.testing.assert_allclose(full.expected_succeeded, SELECTION.cohort_size, rtol=1e-6)
+
+
+def test_a_diverged_client_that_failed_poisons_nothing_and_one_that_returned_is_seen():
+    stepper = Stepper(points(TRAINING, "e3cs-0.5"), [0, 1], LAYOUT)
+    algorithm = units.build(stepper.unit.spec).algorithm
+    weights = {"w": jnp.arange(6.0).reshape(2, 3)}
+    updates = {"w": jnp.stack([jnp.full((2, 3), jnp.nan), jnp.ones((2, 3)), jnp.full((2, 3), jnp.inf)])}
+    share = jnp.array([0.5, 0.25, 0.25])
+    moved = algorithm.aggregate(weights, updates, share, jnp.array([False, True, False]))
+    np.testing.assert_array_equal(moved["w"], weights["w"] + 0.25)
+    still = algorithm.aggregate(weights, updates, share, jnp.zeros(3, bool))
+    assert_same_tree(weights, still)
+    assert not np.isfinite(algorithm.aggregate(weights, updates, share, jnp.ones(3, bool))["w"]).any()
+
+
+def test_a_model_that_diverges_is_recorded_as_infinite_loss_and_no_right_answer():
+    wild = run(points(TRAINING, "e3cs-0.5", training__algorithm__learning_rate=1e38), [0, 1])
+    assert not np.isfinite(wild.test_loss[:, -1]).any()
+    assert (wild.test_accuracy[:, -1] == 0).all()
+    assert (wild.client_loss == np.inf).all()
+    assert (wild.num_selected == TRAINING.cohort_size).all()  # the selection goes on
+
+
+def test_the_three_readings_of_the_deadline():
+    n = jnp.array([1, 1, 2, 0])
+    selected, returned = jnp.array([1, 1, 0, 1], bool), jnp.array([1, 0, 0, 1], bool)
+    for reading, expected in {"all": [1, 1, 2, 0], "selected": [2, 2, 4, 0], "returned": [4, 4, 8, 0]}.items():
+        got = deadline.share(reading, n, selected, returned)
+        np.testing.assert_allclose(got, np.array(expected) / 4)
+    nobody = deadline.share("returned", n, selected, jnp.zeros(4, bool))
+    assert np.isfinite(nobody).all()
+    empty = deadline.share("returned", n, selected, jnp.array([0, 0, 0, 1], bool))  # returned, but without data
+    assert np.isfinite(empty).all() and empty[3] == 0
+
+
+def test_every_lane_maps_and_trains():
+    assert set(LANES) == {"sequential", "vmapped"}
+    for lane in LANES.values():
+        np.testing.assert_array_equal(lane.each(lambda x: x * 2, jnp.arange(3)), [0, 2, 4])
+
+
+def test_a_selector_sees_the_truth_only_if_it_declares_so(monkeypatch):
+    from jfed.selectors import SELECTORS, uniform
+
+    seen = []
+
+    def spy(needs: bool):
+        def make(dims, options):
+            plain = uniform.make(dims, options)
+
+            def select(key, state, params, view):
+                seen.append(view.oracle is not None)
+                return plain.select(key, state, params, view)
+
+            return plain._replace(select=select, needs_oracle=needs)
+
+        return uniform.MEMBER._replace(make=make)
+
+    from jfed.engine.round import make_init, make_round
+
+    for needs in (False, True):
+        monkeypatch.setitem(SELECTORS, "uniform", spy(needs))
+        (unit,) = units.plan(points(SELECTION, "uniform"), [0, 1], LAYOUT)
+        block = unit.block()
+
+        def one(seeds, params, num_samples, unit=unit):
+            keys = jax.vmap(prng.keys)(seeds)
+            state = jax.vmap(make_init(unit.spec))(keys, params, num_samples)
+            t = jnp.int32(1)
+            return make_round(unit.spec)(keys, params, state, num_samples, t, t)
+
+        jax.eval_shape(one, *jax.tree.map(jnp.asarray, (block.seeds, block.params, block.num_samples)))
+    assert seen == [False, True]
