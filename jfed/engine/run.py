@@ -14,7 +14,6 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -69,34 +68,26 @@ def run(
         console=Console(stderr=True), disable=not progress,
     )  # fmt: skip
     todo = [u for u in units if u.id not in done]
-    with bar:
-        for group in _groups(todo):
-            label = "+".join(dict.fromkeys(str(r.point.coords.get("method", "")) for u in group for r in u.runs))
-            rounds = group[0].config.num_rounds
-            task = bar.add_task(label[:24], total=sum(len(u.runs) for u in group) * rounds)
-            devices, finished = min(len(jax.devices()), len(group)), 0
-            for start in range(0, len(group), devices):
-                batch = group[start : start + devices]
-                size = sum(len(u.runs) for u in batch)
-
-                def report(done: int, task: TaskID = task, before: int = finished, size: int = size) -> None:
-                    bar.update(task, completed=before + done * size)
-
-                for unit, dataset in _compute(batch, devices, report):
+    try:
+        with bar:
+            for _, members in itertools.groupby(todo, key=lambda u: u.group):
+                for unit, dataset in _compute_group(list(members), bar):
                     parts[unit.id] = dataset
                     if out is not None:
                         store.write_unit(out, unit.id, dataset)
-                finished += size * rounds
-    if out is not None and todo:
-        entry = {
-            "units": [u.id for u in todo],
-            "seconds": round(time.perf_counter() - started, 3),
-            "device": str(jax.devices()[0].device_kind),
-            "num_devices": len(jax.devices()),
-            "block_sizes": sorted({u.block_size for u in units}),
-            "points": [{"coords": p.coords, "config": configs.canonical(p.config)} for p in points],
-        }
-        store.write_manifest(out, entry)
+    finally:  # of an interrupted command, too
+        if out is not None and parts:
+            store.write_manifest(
+                out,
+                {
+                    "units": list(parts),
+                    "seconds": round(time.perf_counter() - started, 3),
+                    "device": str(jax.devices()[0].device_kind),
+                    "num_devices": len(jax.devices()),
+                    "block_sizes": sorted({u.block_size for u in units}),
+                    "points": [{"coords": p.coords, "config": configs.canonical(p.config)} for p in points],
+                },
+            )
     for unit in units:
         if unit.id not in parts:
             assert out is not None
@@ -105,10 +96,21 @@ def run(
     return combine([parts[u.id] for u in units])
 
 
-def _groups(units: Sequence[Unit]) -> Iterator[list[Unit]]:
-    """Units that share a program."""
-    for _, members in itertools.groupby(units, key=lambda u: (u.spec, u.block_size, u.config.num_rounds)):
-        yield list(members)
+def _compute_group(group: Sequence[Unit], bar: Progress) -> Iterator[tuple[Unit, xr.Dataset]]:
+    """Run the units that share a program, as many at a time as there are devices."""
+    label = "+".join(dict.fromkeys(str(r.point.coords.get("method", "")) for u in group for r in u.runs))
+    rounds = group[0].config.num_rounds
+    task = bar.add_task(label[:24], total=sum(len(u.runs) for u in group) * rounds)
+    devices, finished = min(len(jax.devices()), len(group)), 0
+    for start in range(0, len(group), devices):
+        batch = group[start : start + devices]
+        size = sum(len(u.runs) for u in batch)
+
+        def report(done: int, before: int = finished, size: int = size) -> None:
+            bar.update(task, completed=before + done * size)
+
+        yield from _compute(batch, devices, report)
+        finished += size * rounds
 
 
 def _compute(batch: Sequence[Unit], devices: int, report: Callable[[int], None]) -> Iterator[tuple[Unit, xr.Dataset]]:

@@ -64,12 +64,14 @@ class Unit:
     """One block of runs of one compile group.
 
     Attributes:
+        group: number of its compile group in the sweep.
         spec: its program.
         runs: at most `block_size` of them.
         block_size: the last block is padded to it.
         data_dir: where data sets are.
     """
 
+    group: int
     spec: Spec
     runs: tuple[Run, ...]
     block_size: int
@@ -215,13 +217,13 @@ def plan(
         groups.setdefault(key, []).append(point)
         _check_training(point, spec, every, data_dir)
     units: list[Unit] = []
-    for members in groups.values():
+    for number, members in enumerate(groups.values()):
         slots = max(slots_bound(p.config) for p in members)
         spec = make_spec(members[0].config, layout, slots, data_dir)
         runs = [Run(point, s) for s in every for point in members]
         default = SELECTION_BLOCK if spec.training is None else TRAINING_BLOCK[spec.lane]
         size = layout.block_size or default
-        units += [Unit(spec, tuple(runs[i : i + size]), size, data_dir) for i in range(0, len(runs), size)]
+        units += [Unit(number, spec, tuple(runs[i : i + size]), size, data_dir) for i in range(0, len(runs), size)]
     return units
 
 
