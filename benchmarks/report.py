@@ -1,0 +1,117 @@
+"""What a benchmark found: rows, the table in a terminal, the CSV file, and the machine it ran on."""
+
+import csv
+import os
+import platform
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("jax", "jaxlib", "numpy")
+
+
+class Row(NamedTuple):
+    """One measurement.
+
+    Attributes:
+        case: what was measured.
+        unit: of median, low and high.
+        median: over the repeats.
+        low: smallest.
+        high: largest.
+        ratio: median of the ratios within each repeat, to what `against` names; NaN where there is none.
+        ratio_low: smallest of them.
+        ratio_high: largest.
+        against: the other side of the ratio.
+        target: what the ratio (or the value, where there is no ratio) should be; empty where nothing is promised.
+    """
+
+    case: str
+    unit: str
+    median: float
+    low: float
+    high: float
+    ratio: float = float("nan")
+    ratio_low: float = float("nan")
+    ratio_high: float = float("nan")
+    against: str = ""
+    target: str = ""
+
+
+def row(
+    case: str,
+    unit: str,
+    values: Sequence[float],
+    others: Sequence[float] = (),
+    against: str = "",
+    target: str = "",
+) -> Row:
+    """A row from the values of all repeats; the ratio is value / other, repeat by repeat."""
+    v = np.asarray(values, float)
+    found = Row(case, unit, float(np.median(v)), float(v.min()), float(v.max()), target=target)
+    if len(others) == 0:
+        return found
+    ratio = v / np.asarray(others, float)
+    low, high = float(ratio.min()), float(ratio.max())
+    return found._replace(ratio=float(np.median(ratio)), ratio_low=low, ratio_high=high, against=against)
+
+
+def interleaved(repeats: int, *sides: Callable[[], float]) -> list[list[float]]:
+    """Measure every side once per repeat, in turn, so that what else the machine does falls on all alike."""
+    found: list[list[float]] = [[] for _ in sides]
+    for _ in range(repeats):
+        for values, side in zip(found, sides, strict=True):
+            values.append(side())
+    return found
+
+
+def machine() -> dict[str, str]:
+    """What numbers depend on: processor, cores, versions."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        names = [line.partition(":")[2].strip() for line in lines]
+        model = names[0] if names else model
+    versions = {name: metadata.version(name) for name in PACKAGES}
+    return {"cpu": model, "cores": str(os.cpu_count()), "python": platform.python_version(), **versions}
+
+
+def show(name: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> None:
+    """Print a table."""
+    table = Table(title=name, title_justify="left", title_style="bold")
+    for column in ("case", "median", "min - max", "unit", "ratio", "min - max", "against", "target"):
+        left = column in ("case", "unit", "against", "target")
+        table.add_column(column, justify="left" if left else "right", overflow="fold")
+    for r in rows:
+        ratio = ("", "") if np.isnan(r.ratio) else (f"{r.ratio:.2f}", f"{r.ratio_low:.2f} - {r.ratio_high:.2f}")
+        span = f"{_number(r.low)} - {_number(r.high)}"
+        table.add_row(r.case, _number(r.median), span, r.unit, *ratio, r.against, r.target)
+    console = Console(width=max(140, Console().width))
+    console.print(table)
+    for note in notes:
+        console.print(f"  {note}")
+
+
+def save(name: str, rows: Sequence[Row]) -> Path:
+    """Write a table with the machine to `results/NAME.csv`."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.csv"
+    facts = machine()
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*Row._fields, *facts])
+        for r in rows:
+            cells = [x if isinstance(x, str) else "" if np.isnan(x) else f"{x:.6g}" for x in r]
+            writer.writerow([*cells, *facts.values()])
+    return path
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
