@@ -6,7 +6,7 @@ OUT ?= out
 
 .PHONY: run numerical test proof compat lint bench clean
 
-# The main job: E3CS and its rivals on the shipped digits, ending with a significance table.
+# The main job: E3CS at four quotas and its rivals on the shipped digits, ending with a significance table.
 run: $(VENV)/ready
 	$(BIN)/python -m experiments.cifar_e3cs --preset quick --out $(OUT)/e3cs_quick
 

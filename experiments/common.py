@@ -15,6 +15,7 @@ from jfed.errors import ConfigError, require
 from jfed.sweep import Point
 
 S = TypeVar("S")
+NAMED = ("selector.quota", "selector.sampler", "selector.clip_exponent", "selector.form")
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,14 @@ def with_settings(points: Sequence[Point], settings: Sequence[str]) -> list[Poin
     """The points with settings changed; a setting of one scheme leaves the others as they are.
 
     Raises:
-        ConfigError: a setting that no point has.
+        ConfigError: a setting that no point has, or that a scheme's name or coordinates stand for.
     """
     changed = list(points)
     for path, value in parse_settings(settings).items():
+        require(
+            path not in NAMED and not any(path.rpartition(".")[2] in p.coords for p in points),
+            f"{path} is what a scheme's name stands for here: choose it by the schemes or the mode.",
+        )
         errors = []
         for i, point in enumerate(changed):
             try:

@@ -83,7 +83,7 @@ def points(base: Config) -> list[Point]:
     return rivals + [Point(p.config, p.coords | {"eta": ETA}) for p in published] + tuned
 
 
-def per_run(results: xr.Dataset) -> pd.DataFrame:
+def per_run(results: xr.Dataset, rates: tuple[float, ...]) -> pd.DataFrame:
     """One row per run: everything the tables and the claims are made from."""
     horizon, last = results.sizes["round"], min(500, results.sizes["round"])
     turn = horizon // 4
@@ -91,8 +91,7 @@ def per_run(results: xr.Dataset) -> pd.DataFrame:
     succeeded = results["num_succeeded"].values
     counts = results["times_selected"].values
     classes = results["client_class"].values
-    num_classes = int(classes.max()) + 1
-    top = classes == num_classes - 1
+    top = classes == int(np.argmax(rates))
     frame = pd.DataFrame(
         {
             "method": results["method"].values.astype(str),
@@ -110,7 +109,7 @@ def per_run(results: xr.Dataset) -> pd.DataFrame:
             "lower_max": [c[~t].max() if (~t).any() else 0 for c, t in zip(counts, top, strict=True)],
         }
     )
-    for j in range(num_classes):
+    for j in range(len(rates)):
         frame[f"count_class_{j}"] = [c[cl == j].mean() for c, cl in zip(counts, classes, strict=True)]
     return frame
 
@@ -179,14 +178,15 @@ def main(settings: Settings) -> None:
     console = Console()
     default_seeds, default_rounds = (100, 2500) if settings.preset == "paper" else (10, 400)
     seeds = settings.seeds if settings.seeds is not None else default_seeds
+    rounds = settings.num_rounds if settings.num_rounds is not None else default_rounds
     require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
-    base = Config(settings.num_clients, settings.cohort_size, settings.num_rounds or default_rounds)
+    base = Config(settings.num_clients, settings.cohort_size, rounds)
     base = with_settings([Point(base)], [s for s in settings.set if not s.startswith("selector")])[0].config
     every = with_settings(points(base), [s for s in settings.set if s.startswith("selector")])
     results = jfed.run(every, range(seeds), out=settings.out)
     title = f"no training, K = {base.num_clients}, k = {base.cohort_size}, T = {base.num_rounds}, {seeds} seeds"
 
-    runs = per_run(results)
+    runs = per_run(results, success_rates(every))
     output = Output(settings.out)
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)
     runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")

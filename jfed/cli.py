@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from rich.console import Console
 
-from jfed.errors import ConfigError
+from jfed.errors import ConfigError, unknown
 
 
 @dataclass(frozen=True)
@@ -79,32 +79,44 @@ def run(settings: Run, console: Console) -> None:
         environment=volatility.Options(settings.success_rates),
     )
     points = jfed.methods(base, settings.schemes, settings.mode)  # type: ignore[arg-type]
-    jfed.run(points, range(settings.seeds), out=settings.out)
-    first = points[0].coords["method"]
-    table(Table(settings.out, baseline=first), console)
+    results = jfed.run(points, range(settings.seeds), out=settings.out)
+    print_tables(results, Table(settings.out, baseline=points[0].coords["method"]), console)
 
 
 def table(settings: Table, console: Console) -> None:
-    """Print and write a significance table."""
-    from jfed import analysis
-    from jfed.analysis.load import load, tidy
-    from jfed.errors import unknown
+    """Print and write a significance table for each setting that was swept."""
+    from jfed.analysis.load import load
 
-    results = load(settings.out)
-    if settings.metric not in results:
-        raise unknown("variable", settings.metric, map(str, results.data_vars))
-    values = results[settings.metric]
-    last = values.isel(eval_round=-1) if "eval_round" in values.dims else values.sum("round")
-    frame = tidy(results, {settings.metric: last})
-    lower = settings.metric.endswith("loss")
-    labels = frame.scheme[results["method"].values.astype(str) == settings.baseline].unique()
-    baseline = str(labels[0]) if len(labels) == 1 else settings.baseline
-    comparisons = analysis.compare(frame, settings.metric, baseline=baseline, higher_is_better=not lower)
+    print_tables(load(settings.out), settings, console)
+
+
+def print_tables(results: Any, settings: Table, console: Console) -> None:
+    """One table per combination of swept settings, each a family of its own."""
+    from jfed import analysis
+    from jfed.analysis.load import swept, tidy
+
+    metric = settings.metric
+    known = [str(n) for n, v in results.data_vars.items() if {"round", "eval_round"} & set(v.dims)]
+    if metric not in known:
+        raise unknown("metric", metric, known)
+    values = results[metric]
+    after_last = values.ffill("eval_round").isel(eval_round=-1) if "eval_round" in values.dims else None
+    number = values.sum("round", min_count=1) if after_last is None else after_last
     datasets = ", ".join(sorted(set(results["dataset"].values.astype(str)))).replace("none", "no training")
-    made = analysis.comparisons_table(comparisons, f"{settings.metric} ({datasets}, {settings.out.name})")
-    analysis.to_terminal(made, console)
-    paths = analysis.write(made, settings.out / "tables", settings.metric)
-    console.print(*(str(p) for p in paths.values()), sep="\n", highlight=False)
+    for level, chosen in swept(results):
+        part = results.isel(run=chosen)
+        frame = tidy(part, {metric: number.isel(run=chosen)})
+        labels = frame.scheme[part["method"].values.astype(str) == settings.baseline].unique()
+        baseline = str(labels[0]) if len(labels) == 1 else settings.baseline
+        lower = metric.endswith("loss")
+        comparisons = analysis.compare(frame, metric, baseline=baseline, higher_is_better=not lower)
+        title = ", ".join([datasets, *(f"{name} = {value}" for name, value in level.items())])
+        made = analysis.comparisons_table(comparisons, f"{metric} ({title})")
+        console.print()
+        analysis.to_terminal(made, console)
+        stem = "_".join([metric, *(f"{name}_{value}" for name, value in level.items())])
+        paths = analysis.write(made, settings.out / "tables", stem)
+        console.print(*(str(p) for p in paths.values()), sep="\n", highlight=False)
 
 
 def main() -> None:
@@ -123,6 +135,8 @@ def main() -> None:
         {List: list_rooms, Run: run, Table: table}[type(chosen)](chosen, Console())
     except (ConfigError, ValueError, FileNotFoundError) as error:
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit("\nStopped. Finished units are kept: the same command goes on from there.")
 
 
 if __name__ == "__main__":

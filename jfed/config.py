@@ -89,7 +89,6 @@ METHODS: dict[str, Callable[[Mode], Any]] = {
 }
 """Named schemes; beside them `e3cs-Q` and `best-Q` for a quota Q: a share of k/K such as 0.5, or inc."""
 ALIASES = {"random": "uniform", "powd": "pow-d", "pow_d": "pow-d"}
-ORACLES = ("fedcs", "best")  # marked in tables
 
 
 def method(name: str, mode: Mode = "faithful") -> Any:
@@ -115,9 +114,16 @@ def method(name: str, mode: Mode = "faithful") -> Any:
     raise unknown("scheme", name, [*METHODS, "e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-inc", "best-0"])
 
 
+def has_modes(name: str) -> bool:
+    """Whether a scheme has a corrected form of its own."""
+    return method(name, "faithful") != method(name, "corrected")
+
+
 def canonical_name(name: str) -> str:
-    """The name under which tables list a scheme (`random` is `uniform`)."""
-    return ALIASES.get(name.lower(), name)
+    """The name under which tables list a scheme: `random` is `uniform`, `e3cs-0.50` is `e3cs-0.5`."""
+    name = ALIASES.get(name.lower(), name)
+    kind, dash, quota = name.partition("-")
+    return f"{kind}-{float(quota):g}" if dash and quota[:1].isdigit() else name
 
 
 # -------------------------------------------------------------------------------------------------- deltas
@@ -170,8 +176,8 @@ def canonical(node: Any) -> Any:
         return {str(k): canonical(v) for k, v in node.items()}
     if isinstance(node, list | tuple):
         return [canonical(v) for v in node]
-    if isinstance(node, float) and not math.isfinite(node):
-        return repr(node)
+    if isinstance(node, float):
+        return int(node) if node.is_integer() else node if math.isfinite(node) else repr(node)  # 0.0 is 0
     return node
 
 

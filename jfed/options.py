@@ -59,6 +59,11 @@ def cohort_size(options: Any, problem: Problem) -> int:
     return problem.cohort_size
 
 
+def one_class(options: Any, problem: Problem) -> np.ndarray:
+    """All clients in class 0."""
+    return np.zeros(problem.num_clients, np.int32)
+
+
 class Member(NamedTuple):
     """An entry of a room's table.
 
@@ -67,9 +72,11 @@ class Member(NamedTuple):
         params: (options, problem) -> the dynamic half as NumPy arrays; raises `ConfigError` on a bad value.
         make: (dims, options) -> the member's interface; reads static options only.
         slots: (options, problem) -> static upper bound on the cohort (selectors only).
+        client_class: (options, problem) -> which class each client belongs to, (K,) (environments only).
     """
 
     options: type[Any]
     params: Callable[[Any, Problem], Any]
     make: Callable[..., Any]
     slots: Callable[[Any, Problem], int] = cohort_size
+    client_class: Callable[[Any, Problem], np.ndarray] = one_class

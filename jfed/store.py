@@ -17,8 +17,22 @@ from typing import Any
 import xarray as xr
 
 import jfed
+from jfed.errors import ConfigError
 
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy", "xarray")
+
+
+def prepare(out: Path) -> Path:
+    """Make the directory of results.
+
+    Raises:
+        ConfigError: it cannot be made or written to.
+    """
+    try:
+        (out / "results").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"Results cannot be written to {out}: {error.strerror}.") from error
+    return out
 
 
 def unit_path(out: Path, unit_id: str) -> Path:
@@ -29,7 +43,6 @@ def unit_path(out: Path, unit_id: str) -> Path:
 def write_unit(out: Path, unit_id: str, dataset: xr.Dataset) -> Path:
     """Write a unit whole, then rename it into place, so that a file that exists is complete."""
     path = unit_path(out, unit_id)
-    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(f".{os.getpid()}.part")
     encoding = {name: {"zlib": True, "complevel": 1} for name, v in dataset.data_vars.items() if v.size > 1024}
     try:
@@ -63,7 +76,7 @@ def _commit() -> str | None:
     here = Path(__file__).parent
     try:
         done = subprocess.run(
-            ["git", "-C", str(here), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+            ["git", "-C", str(here), "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
         )
     except OSError:  # no git
         return None

@@ -32,7 +32,7 @@ def methods(base: Config, names: Iterable[str], mode: Mode = "faithful") -> list
     return [
         Point(
             configs.replace(base, {"selector": configs.method(name, mode)}),
-            {"method": configs.canonical_name(name), "mode": mode},
+            {"method": configs.canonical_name(name), "mode": mode if configs.has_modes(name) else "faithful"},
         )
         for name in names
     ]

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from rich.console import Console
 
 import jfed
 from experiments import cifar_e3cs, e3cs_claims, e3cs_numerical
 from experiments.common import parse_settings, with_settings
+from jfed import cli
 from jfed.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -34,6 +36,7 @@ def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys)
     assert set(runs["scheme"]) == {"uniform", "fedcs (oracle)"}
 
 
+@pytest.mark.proof
 def test_numerical_experiment(tmp_path, capsys):
     settings = e3cs_numerical.Settings(seeds=2, num_rounds=8, num_clients=8, cohort_size=3, out=tmp_path)
     e3cs_numerical.main(settings)
@@ -44,6 +47,18 @@ def test_numerical_experiment(tmp_path, capsys):
     assert (inc.cep_quarter.to_numpy() == zero.cep_quarter.to_numpy()).all()  # the same scheme until T/4
     assert len(runs) == 2 * (2 + 4 + 8 + 4)
     assert (tmp_path / "figures" / "fig4_participation_corrected.pdf").exists()
+
+
+def test_a_sweep_gets_a_table_for_each_setting(tmp_path, capsys):
+    base = jfed.Config(num_clients=8, num_rounds=6)
+    points = jfed.product(jfed.methods(base, ["uniform", "e3cs-0.5"]), {"cohort_size": [2, 3]})
+    jfed.run(points, range(3), out=tmp_path, progress=False, layout=jfed.Layout(block_size=2))
+    cli.table(cli.Table(tmp_path), Console())
+    said = capsys.readouterr().out
+    assert "cohort_size = 2" in said and "cohort_size = 3" in said
+    assert (tmp_path / "tables" / "num_succeeded_cohort_size_3.csv").exists()
+    with pytest.raises(ConfigError, match="did you mean 'num_succeeded'"):
+        cli.table(cli.Table(tmp_path, metric="num_suceeded"), Console())
 
 
 def test_theorem_1():
@@ -68,6 +83,9 @@ def test_settings_by_path():
     assert changed[0] == points[0] and changed[1].config.selector.eta == 0.1
     with pytest.raises(ConfigError, match="must be float, found 'x'"):
         with_settings(points, ["selector.eta=x"])
+    for named in ("selector.quota=0.3", "selector.sampler=exact", "mode=corrected"):
+        with pytest.raises(ConfigError, match="what a scheme's name stands for"):
+            with_settings(points, [named])
     with pytest.raises(ConfigError, match="did you mean 'eta'"):
         with_settings(points[1:], ["selector.etta=1"])
 

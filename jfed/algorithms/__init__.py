@@ -1,7 +1,6 @@
 """The room of federated algorithms: local training and aggregation. q-FedAvg and others will stand here.
 
-An algorithm is one file that ends in `MEMBER = Member(Options, params, make)`. The table names options:
-FedAvg and FedProx are one file at two settings.
+The table names options of the one file there is, at two settings: FedAvg and FedProx; `engine/spec.py` makes it.
 """
 
 from jfed.algorithms import local_sgd

@@ -3,6 +3,9 @@
 Eq. (6) and Algorithm 1, lines 9 and 10: the global model stands in for whoever is missing, and the average is over
 all K clients (`all`). Averages over the cohort (`selected`) or over those who returned (`returned`) are
 what other readers made of it; they move several times faster per round.
+
+*Departures.* The paper averages with 1/K, and weighs clients by q_i / q in Eq. (6); here it is q_i / q. The two are the
+same for clients of equal size, the paper's case.
 """
 
 from typing import Literal
@@ -23,4 +26,4 @@ def share(
     """n_i / sum of n over those whom the reading counts; 0 if that sum is 0."""
     counted = {"all": jnp.ones_like(selected), "selected": selected, "returned": returned}[reading]
     total = jnp.sum(jnp.where(counted, num_samples, 0))
-    return num_samples / jnp.maximum(total, 1).astype(jnp.result_type(float))  # q_i / q of Eq. (6)
+    return num_samples / jnp.maximum(total, 1).astype(jnp.result_type(float))  # q_i / q

@@ -27,7 +27,7 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed import ops
 from jfed.errors import require
-from jfed.options import Member, as_arrays
+from jfed.options import as_arrays
 from jfed.types import Algorithm, ClientData, Dims, Model, Problem, Report, Weights
 
 Loss = Callable[[Float[Array, "batch classes"], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
@@ -130,6 +130,3 @@ def make(dims: Dims, model: Model, loss: Loss) -> Algorithm:
         return jax.tree.map(average, weights, updates)
 
     return Algorithm(start, step, finish, aggregate)
-
-
-MEMBER = Member(Options, params, make)

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-IDENTITY = ("method", "mode", "config", "seed", "data_seed", "model_seed", "environment_seed")
-
 
 def load(path: str | Path) -> xr.Dataset:
     """All finished runs below a directory.
@@ -53,7 +51,7 @@ def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
         combine_attrs="drop_conflicts",
     )  # fmt: skip
     # A run may stand in two units, if more seeds were added with another block size: it is the same run.
-    same = pd.DataFrame({name: whole[name].values for name in IDENTITY}).duplicated().to_numpy()
+    same = pd.DataFrame({name: whole[name].values for name in names}).duplicated().to_numpy()
     order = np.lexsort([whole[name].values for name in ("seed", "mode", "method")])
     return whole.isel({"run": order[~same[order]]})
 
@@ -75,6 +73,21 @@ def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
     for name in by:
         labels = [f"{x}, {name}={value}" for x, value in zip(labels, dataset[name].values, strict=True)]
     return np.array(labels)
+
+
+STANDARD = ("method", "mode", "oracle", "config", "seed", "data_seed", "model_seed", "environment_seed")
+
+
+def swept(dataset: xr.Dataset) -> list[tuple[dict[str, Any], np.ndarray]]:
+    """The settings that vary between runs beside scheme and seed, level by level, with each level's runs."""
+    names = [str(n) for n, c in dataset.coords.items() if c.dims == ("run",) and n not in STANDARD]
+    values = {name: dataset[name].values for name in names}
+    names = [name for name in names if len(pd.unique(pd.Series(values[name]))) > 1]
+    if not names:
+        return [({}, np.arange(dataset.sizes["run"]))]
+    groups: Any = pd.DataFrame({name: values[name] for name in names}).groupby(names, dropna=False)
+    levels = [(level if isinstance(level, tuple) else (level,), rows) for level, rows in groups.indices.items()]
+    return [(dict(zip(names, level, strict=True)), rows) for level, rows in levels]
 
 
 def tidy(dataset: xr.Dataset, metrics: Mapping[str, xr.DataArray], by: Sequence[str] = ()) -> pd.DataFrame:

@@ -41,7 +41,7 @@ class FederatedData:
 def stack(partitions: Sequence[Partition], num_official_test: int | None = None) -> FederatedData:
     """Stack one partition per seed, padded to the largest client.
 
-    The test set is the union of the reserved parts (E3CS; ALGORITHMS J2), or, if
+    The test set is the union of the reserved parts (as in E3CS), or, if
     ``num_official_test`` is given, that many of the data set's own test images from the first on.
     Raises ``DataError`` if there is no partition, if they differ in the number of clients, or if a
     seed would be left without test images.

@@ -92,8 +92,7 @@ def _padded(rows: list[NDArray[np.int32]]) -> tuple[NDArray[np.int32], NDArray[n
 def union_test(partition: Partition) -> NDArray[np.int32]:
     """Return the reserved images of all clients, client by client: (sum of num_test,).
 
-    E3CS's test set: 100 clients x 50 images, with the labels' mix of the clients' own data
-    (ALGORITHMS J2).
+    E3CS's test set: 100 clients x 50 images, with the labels' mix of the clients' own data.
     """
     return partition.test[np.arange(partition.test.shape[1]) < partition.num_test[:, np.newaxis]]
 

@@ -7,7 +7,7 @@ With Volatile Clients. IEEE Internet of Things Journal 9, 2022, DOI 10.1109/JIOT
 
 *Departures*: the paper picks a primary label at random for each client. The default keeps that
 random but balanced over the clients: only then can 100 clients with 500 images each divide
-CIFAR-10 exactly with no image used twice; ``balanced=False`` draws independently (ALGORITHMS J13).
+CIFAR-10 exactly with no image used twice; ``balanced=False`` draws independently.
 The paper does not say how the remaining labels share the other 20 %; here evenly. Nor does it say
 that clients own different images; here no image is used twice.
 """

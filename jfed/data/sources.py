@@ -65,7 +65,7 @@ def _idx_names(stem: str) -> tuple[str, str]:
     return f"{stem}-images-idx3-ubyte", f"{stem}-labels-idx1-ubyte"
 
 
-# The input scalings are those of the E3CS authors' lab code (ALGORITHMS B.2).
+# The input scalings are those of the E3CS authors' lab (github.com/oneenooo/Client-selection-of-Federated-Learning).
 SOURCES = {
     "mnist": Source(
         title="MNIST",

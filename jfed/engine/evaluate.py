@@ -44,11 +44,12 @@ def _quality(total: Score, count: Int[Array, ""]) -> Quality:
 
 
 def test_quality(lane: Lane, model: Model, weights: Weights, data: Data) -> Quality:
-    """Quality of each run's model on its test images, (runs,)."""
+    """Quality of each run's model on its test images, (runs,); NaN once a model has diverged."""
 
     def one(args: tuple[Any, Array, Array]) -> Quality:
         own, positions, count = args
-        return _quality(_score(model, own, data, positions, jnp.arange(positions.shape[0]) < count), count)
+        quality = _quality(_score(model, own, data, positions, jnp.arange(positions.shape[0]) < count), count)
+        return jax.tree.map(lambda x: jnp.where(jnp.isfinite(quality.loss), x, jnp.nan), quality)
 
     return lane.each(one, (weights, data.test_positions, data.num_test))
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,14 @@ from jfed.engine.simulate import Pool
 def dataset(name: str, data_dir: str | None) -> loading.Dataset:
     """A data set, read once per process."""
     return loading.load(name, data_dir)
+
+
+@functools.lru_cache(maxsize=4)
+def digest(name: str, data_dir: str | None) -> str:
+    """Names a data set by its content."""
+    whole = dataset(name, data_dir)
+    arrays = (whole.images, whole.labels, whole.test_images, whole.test_labels)
+    return hashlib.sha256(b"".join(hashlib.sha256(a.tobytes()).digest() for a in arrays)).hexdigest()[:16]
 
 
 @functools.lru_cache(maxsize=4)

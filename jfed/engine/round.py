@@ -103,7 +103,7 @@ def make_round(spec: Spec) -> Round:
     """
     parts, num_clients, slots = build(spec), spec.dims.num_clients, spec.dims.slots
     selector, algorithm, model = parts.selector, parts.algorithm, parts.model
-    lane = LANES[spec.lane]
+    lane, trains = LANES[spec.lane], algorithm is not None
 
     def look(
         keys: prng.Keys, params: RunParams, state: RunState, num_samples: Array, t: Array, horizon: Array
@@ -182,7 +182,7 @@ def make_round(spec: Spec) -> Round:
             num_succeeded=returned.sum(dtype=jnp.int32),
             expected_succeeded=jnp.sum(jnp.where(outcome.succeeded, cohort.inclusion, 0.0)),
             num_probed=jnp.sum(~jnp.isnan(view.probed), dtype=jnp.int32),
-            num_steps=jnp.sum(jnp.where(returned, plan.steps, 0), dtype=jnp.int32),
+            num_steps=jnp.sum(jnp.where(returned & trains, plan.steps, 0), dtype=jnp.int32),
             selected=jnp.packbits(cohort.selected) if spec.record_selected else (),
         )
         return state, record

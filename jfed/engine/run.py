@@ -25,7 +25,7 @@ from jfed.analysis.load import combine
 from jfed.engine.simulate import clock, due, program
 from jfed.engine.spec import build
 from jfed.engine.units import Layout, Unit, plan
-from jfed.envs import volatility
+from jfed.envs import ENVIRONMENTS
 from jfed.sweep import Point
 from jfed.types import Problem
 
@@ -58,7 +58,7 @@ def run(
         ConfigError: a setting that cannot be run; nothing has been computed then.
     """
     units = plan(points, seeds, layout or Layout(), data_dir)
-    out = None if out is None else Path(out)
+    out = None if out is None else store.prepare(Path(out))
     done = {u.id for u in units if out is not None and store.unit_path(out, u.id).exists()}
     parts: dict[str, xr.Dataset] = {}
     started = time.perf_counter()
@@ -150,12 +150,12 @@ def _dataset(
     per_round = ("num_selected", "num_succeeded", "expected_succeeded", "num_probed", "num_steps")
     variables: dict[str, Any] = {name: (("run", "round"), getattr(record, name)[:, rows].T) for name in per_round}
     variables |= {name: (("run", "client"), values[rows]) for name, values in counts.items()}
-    variables["num_samples"] = (("run", "client"), sizes[rows])
     variables["client_class"] = (("run", "client"), np.stack([_classes(r.point.config) for r in unit.runs]))
     if spec.record_selected:
         variables["selected"] = (("run", "round", "byte"), record.selected[:, rows].swapaxes(0, 1))
     coords: dict[str, Any] = {"round": rounds}
     if spec.training is not None:
+        variables["num_samples"] = (("run", "client"), sizes[rows])
         coords["eval_round"] = rounds[due(rounds, config.num_rounds, config.eval_every)]
         for name in ("loss", "accuracy"):
             variables[f"test_{name}"] = (("run", "eval_round"), getattr(quality, name)[:, rows].T)
@@ -186,4 +186,5 @@ def _plain(value: Any) -> Any:
 
 def _classes(config: configs.Config) -> np.ndarray:
     problem = Problem(config.num_clients, config.cohort_size, config.num_rounds)
-    return volatility.client_class(config.environment, problem).astype(np.int32)
+    name, options = configs.named(ENVIRONMENTS, config.environment)
+    return ENVIRONMENTS[name].client_class(options, problem).astype(np.int32)

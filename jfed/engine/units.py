@@ -86,8 +86,11 @@ class Unit:
     def id(self) -> str:
         """Names the unit by what it computes: equal units have equal ids on every machine."""
         runs = [(r.point.config, r.point.coords, [int(s) for s in r.seeds]) for r in self.runs]
-        spec = self.spec
-        return configs.digest([RESULTS_VERSION, runs, self.block_size, spec.lane, spec.record_selected])
+        spec, training = self.spec, self.config.training
+        data = None if training is None else feed.digest(training.dataset, self.data_dir)
+        numbers = [jax.default_backend(), bool(jax.config.jax_enable_x64)]  # type: ignore[attr-defined]
+        layout = [self.block_size, spec.lane, spec.record_selected]
+        return configs.digest([RESULTS_VERSION, numbers, data, runs, layout])
 
     def block(self) -> Block:
         """The runs' arrays, padded by repeating the last run."""
@@ -96,10 +99,12 @@ class Unit:
         seeds = jax.tree.map(lambda *xs: np.stack(xs), *(r.seeds for r in runs))
         training = self.config.training
         if training is None:
-            return _block(seeds, params, np.ones((len(runs), self.config.num_clients), np.int32))
+            ones: Any = np.ones((len(runs), self.config.num_clients), np.int32)
+            return Block(seeds, params, ones)
         own, data_seeds = [r.point.config for r in runs], [int(r.seeds.data) for r in runs]
         data = feed.federated(training, own, data_seeds, self.data_dir)
-        return _block(seeds, params, data.num_samples, data.index, data.test_index, data.num_test)
+        num_samples: Any = data.num_samples  # NumPy arrays: jit moves them to the device
+        return Block(seeds, params, num_samples, data.index, data.test_index, data.num_test)
 
     def pool(self) -> Pool:
         """The images that all blocks share, training images first."""
@@ -107,10 +112,6 @@ class Unit:
         if training is None:
             return Pool((), ())
         return feed.pool(training.dataset, self.data_dir)
-
-
-def _block(*leaves: Any) -> Block:
-    return Block(*leaves)  # NumPy arrays: jit moves them to the device
 
 
 # ----------------------------------------------------------------------------------------- data and params

@@ -71,4 +71,4 @@ def make(dims: Dims, options: Options) -> Environment:
     return Environment(init, observe, respond)
 
 
-MEMBER = Member(Options, params, make)
+MEMBER = Member(Options, params, make, client_class=client_class)

@@ -1,7 +1,7 @@
 """The room of client selection schemes: one file each, and the table of them.
 
-A new scheme is one file that ends in `MEMBER = Member(Options, params, make)` and one line here; contract
-tests, named methods, command line and tables pick it up.
+A new scheme is one file that ends in `MEMBER = Member(Options, params, make)` and one line here, which contract tests
+pick up; a line in `config.METHODS` gives it a name for command lines and tables.
 """
 
 from jfed.options import Member

@@ -110,6 +110,7 @@ def test_a_failed_write_leaves_no_file(tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(xr.Dataset, "to_netcdf", fail)
+    store.prepare(tmp_path)
     with pytest.raises(OSError, match="disk full"):
         store.write_unit(tmp_path, "x", xr.Dataset())
     assert list((tmp_path / "results").iterdir()) == []
