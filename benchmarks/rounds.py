@@ -2,12 +2,14 @@
 
 20 clients of 450 images, 1 to 4 epochs, batches of 45 (which divide evenly); MNIST's shapes with images made by a
 seeded generator. Both sides start from one model and take the same batches, and their averages must agree up to
-rounding before anything is timed. No evaluation, no selection; jfed draws its batch orders inside the time.
+rounding before anything is timed. No evaluation, no selection; jfed draws its batch orders inside the time. PyTorch
+is measured with one thread, with one a core, and in as many processes as there are cores; the best one counts.
 """
 
 import functools
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -144,14 +146,16 @@ def run(repeats: int, torch_python: str | None) -> tuple[list[report.Row], list[
         notes = ["PyTorch's side is skipped: give an interpreter that has it, --torch-python or $JFED_TORCH_PYTHON."]
         return [r for name, hidden in MODELS.items() for r in _alone(name, hidden, repeats)], notes
     notes = []
-    with workers.Worker("torch_loop.py", torch_python) as worker, TemporaryDirectory() as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory())
+        loops = [stack.enter_context(workers.Worker("torch_loop.py", torch_python)) for _ in jax.devices()]
         for name, hidden in MODELS.items():
             work = setting(hidden)
             export(Path(folder, "round.npz"), work, hidden)
-            version = worker.ask(load=str(Path(folder, "round.npz")))["version"]
-            found, note = _beside(name, hidden, work, worker, folder, repeats)
+            versions = [loop.ask(load=str(Path(folder, "round.npz")))["version"] for loop in loops]
+            found, note = _beside(name, hidden, work, loops, folder, repeats)
             rows += found
-            notes.append(f"{note} PyTorch {version}.")
+            notes.append(f"{note} PyTorch {versions[0]}.")
     return rows, notes
 
 
@@ -168,30 +172,35 @@ def _steps(case: str, rates: list[float], others: list[float] | None = None, *mo
 
 
 def _beside(
-    name: str, hidden: tuple[int, ...], work: Setting, worker: workers.Worker, folder: str, repeats: int
+    name: str, hidden: tuple[int, ...], work: Setting, loops: list[workers.Worker], folder: str, repeats: int
 ) -> tuple[list[report.Row], str]:
     devices = len(jax.devices())
     one, result = timed(work, 1)
     every, _ = timed(work, devices)
     few, _ = timed(work, 1, FEW)
     saved = Path(folder, "weights.npz")
-    worker.ask(threads=1, save=str(saved))
+    loops[0].ask(threads=1, save=str(saved))
     apart = distance(result, saved, hidden)
     if not apart < TOLERANCE:
         raise AssertionError(f"{name}: the round's weights differ by {apart:.2g} from PyTorch's.")
 
     def loop(threads: int) -> float:
-        return 1 / worker.ask(threads=threads)["seconds"]
+        return 1 / loops[0].ask(threads=threads)["seconds"]
 
-    sides = [one, every, few, functools.partial(loop, 1), functools.partial(loop, devices)]
-    ours, ours_all, ours_few, single, threaded = report.interleaved(repeats, *sides)
-    best, threads = max((single, 1), (threaded, devices), key=lambda side: float(np.median(side[0])))
+    def processes() -> float:
+        for worker in loops:
+            worker.send(threads=1)
+        return len(loops) / max(worker.receive()["seconds"] for worker in loops)
+
+    sides = [one, every, few, functools.partial(loop, 1), functools.partial(loop, devices), processes]
+    ours, ours_all, ours_few, *peers = report.interleaved(repeats, *sides)
+    names = ["PyTorch, 1 thread", f"PyTorch, {devices} threads", f"PyTorch, {devices} processes of 1 thread"]
+    best, against = max(zip(peers, names, strict=True), key=lambda side: float(np.median(side[0])))
     left = FEW.sum() / STEPS.sum()
     rows = [
-        _steps(f"{name}; a run on each of {devices} devices", ours_all, best, f"PyTorch, {threads} thread(s)", ">= 2"),
-        _steps(f"{name}; one run, 1 device", ours, single, "PyTorch, 1 thread"),
-        _steps(f"{name}; PyTorch, 1 thread", single),
-        _steps(f"{name}; PyTorch, {devices} threads", threaded),
+        _steps(f"{name}; a run on each of {devices} devices", ours_all, best, against, ">= 2"),
+        _steps(f"{name}; one run, 1 device", ours, peers[0], names[0]),
+        *(_steps(f"{name}; {peer}", rates) for peer, rates in zip(names, peers, strict=True)),
         report.row(
             f"{name}; every second client fails, {left:.0%} of the steps are left, 1 device",
             "rounds/s", ours_few, ours, "nobody fails", f"about {1 / left:.2g}",

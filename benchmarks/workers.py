@@ -35,9 +35,18 @@ class Worker:
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """One request, one answer."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        self.send(**request)
+        return self.receive()
+
+    def send(self, **request: Any) -> None:
+        """A request whose answer is received later, so that workers can work at the same time."""
+        assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
+
+    def receive(self) -> dict[str, Any]:
+        """The answer to the last request."""
+        assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError(f"{self._command[-1]} ended without an answer (exit code {self._process.wait()}).")

@@ -1,0 +1,50 @@
+"""One sweep in a new process, for `compiling` and `memory`: prints seconds, compilations, and peak memory as JSON."""
+
+import argparse
+import json
+import resource
+import sys
+import time
+from typing import Any
+
+PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kind", choices=("selection", "training"))
+    parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--seeds", type=int, required=True)
+    parser.add_argument("--again", action="store_true", help="then a second sweep with other values")
+    args = parser.parse_args()
+
+    started = time.perf_counter()
+    import jfed
+    from jfed.engine import host, run, simulate
+
+    host.setup()
+    training = None
+    if args.kind == "training":
+        training = jfed.Training(samples_per_client=14, partition="iid", batch_size=5)
+    config = jfed.Config(num_rounds=args.rounds, eval_every=max(1, args.rounds // 5), training=training)
+
+    def sweep(values: dict[str, Any]) -> tuple[float, int, int]:
+        began, traced = time.perf_counter(), len(simulate.TRACES)
+        points = jfed.methods(jfed.replace(config, values), ["e3cs-0.5"])
+        points = [jfed.Point(jfed.replace(p.config, values), p.coords) for p in points]
+        results = run.run(points, range(args.seeds), progress=False)
+        return time.perf_counter() - began, len(simulate.TRACES) - traced, results.nbytes
+
+    seconds, traces, size = sweep({})
+    answer = {"seconds": seconds, "traces": traces, "bytes": size, "total": time.perf_counter() - started}
+    if args.again:
+        other = {"selector.eta": 0.1, "selector.quota": 0.8, "cohort_size": 18}
+        again = [sweep(other), sweep(other | {"environment.success_rates": (0.2, 0.4, 0.5, 0.7)})]
+        answer["again"] = [seconds for seconds, _, _ in again]
+        answer["traces_again"] = sum(traces for _, traces, _ in again)
+    answer["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * PEAK_UNIT
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

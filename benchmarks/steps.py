@@ -1,0 +1,69 @@
+"""SGD steps that the engine executes, against the steps that the returned clients need.
+
+Every step of the algorithm is counted on the host, masked ones too, in whole runs on the shipped digits: clients of
+unequal sizes (a lognormal, sigma 0.5), 1 to 4 epochs, half of the selected clients failing. Needed are
+ceil(n / B) x epochs of each client that returns.
+"""
+
+from typing import Any
+from unittest import mock
+
+import jax
+import numpy as np
+
+import jfed
+from benchmarks import report
+from jfed.algorithms import local_sgd
+from jfed.engine import simulate
+from jfed.types import Algorithm, ClientData
+
+CLIENTS, COHORT, ROUNDS, SEEDS, BATCH = 30, 10, 12, 4, 5
+TARGET = "<= 1.10"
+
+
+def counted(lane: str) -> tuple[int, int, int]:
+    """Steps executed, needed by those who return, and needed by all who are selected."""
+    executed = 0
+
+    def tick() -> None:
+        nonlocal executed
+        executed += 1
+
+    original = local_sgd.make
+
+    def make(*args: Any) -> Algorithm:
+        algorithm = original(*args)
+
+        def step(local: Any, weights: Any, params: Any, data: ClientData) -> Any:
+            jax.debug.callback(lambda _: tick(), local.step)
+            return algorithm.step(local, weights, params, data)
+
+        return algorithm._replace(step=step)
+
+    rng = np.random.default_rng(0)
+    sizes = tuple(int(n) for n in np.clip(30 * rng.lognormal(0, 0.5, CLIENTS), 8, 120))
+    training = jfed.Training(partition="iid", samples_per_client=sizes, batch_size=BATCH)
+    config = jfed.Config(
+        num_clients=CLIENTS, cohort_size=COHORT, num_rounds=ROUNDS, eval_every=ROUNDS, training=training
+    )
+    simulate.program.cache_clear()  # it holds programs that do not count
+    with mock.patch.object(local_sgd, "make", make):
+        layout = jfed.Layout(lane=lane, record_selected=True)
+        points = jfed.methods(config, ["e3cs-0.5"])
+        results = jfed.run(points, range(SEEDS), layout=layout, progress=False)
+        jax.effects_barrier()
+    simulate.program.cache_clear()
+    needed = int(results["num_steps"].sum())
+    mean_steps = needed / int(results["num_succeeded"].sum())
+    return executed, needed, round(mean_steps * int(results["num_selected"].sum()))
+
+
+def run(repeats: int) -> tuple[list[report.Row], list[str]]:
+    """All rows, and notes; counts do not vary, so each lane runs once."""
+    rows: list[report.Row] = []
+    for lane, target in (("sequential", TARGET), ("vmapped", "")):
+        executed, needed, selected = counted(lane)
+        case = f"{lane} lane: executed steps"
+        rows.append(report.row(case, "steps", [executed], [needed], "returned clients", target))
+        rows.append(report.row(case, "steps", [executed], [selected], "all selected clients"))
+    return rows, ["Where the ratio to all selected clients is below 1, clients that do not return cost no step."]
