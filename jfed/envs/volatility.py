@@ -9,12 +9,11 @@ local epochs are drawn independently of it, as in the paper. All clients are ava
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
+from jfed import prng
 from jfed.errors import require
 from jfed.options import Member, as_arrays
 from jfed.types import Cohort, Dims, Environment, Oracle, Outcome, Plan, Problem, View
@@ -65,8 +64,8 @@ def make(dims: Dims, options: Options) -> Environment:
         key: PRNGKeyArray, state: tuple[()], params: Params, view: View, cohort: Cohort, plan: Plan
     ) -> tuple[tuple[()], Outcome]:
         rate = params.success_rate
-        draw = jax.random.uniform(key, rate.shape, rate.dtype)
-        return (), Outcome(succeeded=jnp.asarray(draw < rate))  # uniform is in [0, 1): rates 0 and 1 are exact
+        draw = prng.uniform(key, rate.shape[0])
+        return (), Outcome(succeeded=draw < rate)  # uniform is in [0, 1): rates 0 and 1 are exact
 
     return Environment(init, observe, respond)
 

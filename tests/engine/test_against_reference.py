@@ -32,7 +32,7 @@ def keys_of(run: int, stepper: Stepper) -> prng.Keys:
 
 
 def success(keys: prng.Keys, t: int, rates: np.ndarray) -> np.ndarray:
-    draw = jax.random.uniform(prng.at(keys.environment, t, 1), rates.shape)
+    draw = prng.uniform(prng.at(keys.environment, t, 1), len(rates))
     return np.asarray(draw) < rates.astype(draw.dtype)
 
 
