@@ -15,7 +15,7 @@ numerical: $(VENV)/ready
 	$(BIN)/python -m experiments.e3cs_numerical --out $(OUT)/e3cs_numerical
 
 test: lint
-	$(BIN)/python -m pytest -m "not proof"
+	$(BIN)/python -m pytest -m "not proof" -n 2 --dist loadfile
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
