@@ -16,7 +16,7 @@ from jfed.selectors import e3cs, fedcs, uniform
 pytestmark = pytest.mark.proof
 
 SEEDS = 30
-# ALGORITHMS.md B.5: cumulative effective participation after 625 and 2500 rounds at K = 100, k = 20, eta = 0.5, and the
+# From simulations made before the engine: cumulative effective participation after 625 and 2500 rounds at K = 100, k = 20, eta = 0.5, and the
 # standard deviation over runs where it is given (None: not). Its numbers are means of 6 to 10 runs.
 PRINTED = {
     ("fedcs", None): (11246, 44975, 48),
@@ -62,7 +62,7 @@ def long_runs():
 
 
 @pytest.mark.parametrize("key", PRINTED)
-def test_participation_is_that_of_the_fact_sheet(key, long_runs):
+def test_participation_is_that_of_independent_simulations(key, long_runs):
     cep = long_runs[key].num_succeeded.cumsum("round")
     early, late, spread = PRINTED[key]
     for t, printed in ((625, early), (2500, late)):
