@@ -16,8 +16,8 @@ from jfed.selectors import e3cs, fedcs, uniform
 pytestmark = pytest.mark.proof
 
 SEEDS = 30
-# From simulations made before the engine: cumulative effective participation after 625 and 2500 rounds at K = 100, k = 20, eta = 0.5, and the
-# standard deviation over runs where it is given (None: not). Its numbers are means of 6 to 10 runs.
+# From simulations made before the engine, means of 6 to 10 runs: cumulative effective participation after 625 and 2500
+# rounds at K = 100, k = 20, eta = 0.5, and its standard deviation over runs where it is given (None: not).
 PRINTED = {
     ("fedcs", None): (11246, 44975, 48),
     ("uniform", None): (5937, 23736, 103),
