@@ -29,8 +29,8 @@ from jfed.sweep import Point
 from jfed.types import Dims, Problem
 
 RESULTS_VERSION = 1  # raised whenever the same config and seed would give other numbers
-SELECTION_BLOCK = 64  # on a CPU 128 is no faster, 16 is 1.6 times slower
-TRAINING_BLOCK = {"sequential": 1, "vmapped": 16}  # a CPU gains nothing from more; an accelerator wants many
+SELECTION_BLOCK = 64  # on a CPU 128 is no faster, 16 is about 1.5 times slower
+TRAINING_BLOCK = {"sequential": 1, "vmapped": 16}  # a CPU gains little from more; 16 is a guess for accelerators
 CHUNK_ROUNDS = {False: 500, True: 25}
 
 
