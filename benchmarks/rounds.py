@@ -23,7 +23,7 @@ from benchmarks import report, workers
 from jfed import ops, prng
 from jfed.algorithms import local_sgd
 from jfed.engine.lanes import LANES, Data, Jobs
-from jfed.models import dense, losses
+from jfed.models import classifier, dense, losses
 from jfed.types import Dims
 
 CLIENTS, SAMPLES, BATCH, CLASSES = 20, 450, 45, 10
@@ -60,7 +60,7 @@ def images(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def setting(hidden: tuple[int, ...]) -> Setting:
     """The work of a round for a model."""
     pixels, labels = images()
-    model = dense.make(dense.Options(hidden), (28, 28, 1), CLASSES, SCALE, MEAN, STD)
+    model = classifier.make(dense.Options(hidden), classifier.Inputs((28, 28, 1), CLASSES, SCALE, MEAN, STD))
     algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, BATCH), model, losses.cross_entropy)
     one = local_sgd.Params(jnp.float32(RATE), jnp.float32(MOMENTUM), jnp.float32(0))
     positions = np.arange(CLIENTS * SAMPLES, dtype=np.int32).reshape(1, CLIENTS, SAMPLES)

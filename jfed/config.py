@@ -21,7 +21,7 @@ from jfed.algorithms.deadline import Reading
 from jfed.controllers import CONTROLLERS, epochs
 from jfed.envs import ENVIRONMENTS, volatility
 from jfed.errors import require, unknown
-from jfed.models import dense
+from jfed.models import cnn, dense
 from jfed.options import Member, fits
 from jfed.selectors import SELECTORS, best_allocation, e3cs, fedcs, pow_d, uniform
 
@@ -43,7 +43,7 @@ class Training:
     """Share of a client's images that it keeps for testing."""
     test_set: Literal["reserved", "official"] = "reserved"
     """What accuracy is measured on: the union of what clients set aside, or the data set's own test images."""
-    model: dense.Options = field(default_factory=dense.Options)
+    model: dense.Options | cnn.Options = field(default_factory=dense.Options)
     algorithm: local_sgd.Options = field(default_factory=local_sgd.Options)
     batch_size: int = 40
     missing: Reading = "all"

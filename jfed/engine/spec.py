@@ -8,7 +8,7 @@ from jfed.algorithms import local_sgd
 from jfed.algorithms.deadline import Reading
 from jfed.controllers import CONTROLLERS
 from jfed.envs import ENVIRONMENTS
-from jfed.models import dense, losses
+from jfed.models import classifier, losses
 from jfed.options import is_static
 from jfed.selectors import SELECTORS
 from jfed.types import Algorithm, Controller, Dims, Environment, Model, Selector
@@ -20,20 +20,12 @@ class TrainingSpec:
 
     Attributes:
         model: its options (all static).
-        image_shape: height, width, channels.
-        num_classes: labels.
-        scale: a pixel's largest value.
-        mean: of pixel / scale.
-        std: of pixel / scale.
+        inputs: what it sees.
         missing: reading of the deadline aggregation.
     """
 
-    model: dense.Options
-    image_shape: tuple[int, int, int]
-    num_classes: int
-    scale: float
-    mean: float
-    std: float
+    model: classifier.Options
+    inputs: classifier.Inputs
     missing: Reading
 
 
@@ -87,7 +79,7 @@ def build(spec: Spec) -> Parts:
 
     model = algorithm = None
     if (t := spec.training) is not None:
-        model = dense.make(t.model, t.image_shape, t.num_classes, t.scale, t.mean, t.std)
+        model = classifier.make(t.model, t.inputs)
         algorithm = local_sgd.make(spec.dims, model, losses.cross_entropy)
     return Parts(
         environment=member(ENVIRONMENTS, spec.environment),

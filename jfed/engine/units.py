@@ -24,6 +24,7 @@ from jfed.engine.simulate import Block, Pool
 from jfed.engine.spec import Spec, TrainingSpec, build, static_half
 from jfed.envs import ENVIRONMENTS
 from jfed.errors import require, unknown
+from jfed.models.classifier import Inputs
 from jfed.selectors import SELECTORS
 from jfed.sweep import Point
 from jfed.types import Dims, Problem
@@ -138,11 +139,9 @@ def _training_spec(training: Training, data_dir: str | None) -> TrainingSpec:
     height, width, channels = dataset.images.shape[1:]
     return TrainingSpec(
         model=training.model,
-        image_shape=(height, width, channels),
-        num_classes=dataset.num_classes,
-        scale=float(dataset.max_value),
-        mean=float(dataset.mean),
-        std=float(dataset.std),
+        inputs=Inputs(
+            (height, width, channels), dataset.num_classes, float(dataset.max_value), dataset.mean, dataset.std
+        ),
         missing=training.missing,
     )
 

@@ -1,0 +1,75 @@
+"""From a model's options to a classifier of uint8 images: what all families share."""
+
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+import jax.numpy as jnp
+from flax import linen
+from jax import Array
+from jaxtyping import Float, PRNGKeyArray, UInt8
+
+from jfed.types import Model, Weights
+
+Scaling = Literal["dataset", "unit", "image"]
+Scaled = Float[Array, "batch height width channels"]
+
+
+class Inputs(NamedTuple):
+    """What a model is told of a data set (static).
+
+    Attributes:
+        shape: height, width, channels.
+        num_classes: labels.
+        scale: a pixel's largest value.
+        mean: of pixel / scale.
+        std: of pixel / scale.
+    """
+
+    shape: tuple[int, int, int]
+    num_classes: int
+    scale: float
+    mean: float
+    std: float
+
+
+@runtime_checkable
+class Options(Protocol):
+    """What a family's options offer."""
+
+    @property
+    def scaling(self) -> Scaling:
+        """How pixels are scaled: see `scaled`."""
+        ...
+
+    def module(self, inputs: Inputs) -> linen.Module:
+        """Scaled images to logits; raises `ConfigError` for options that do not fit the images."""
+        ...
+
+
+def scaled(images: UInt8[Array, "batch height width channels"], inputs: Inputs, scaling: Scaling) -> Scaled:
+    """Pixels as a model sees them.
+
+    "dataset": by the data set's mean and standard deviation; "unit": to [0, 1]; "image": each image to mean 0 and
+    standard deviation 1, or less if it is nearly flat (S. Wang et al. 2019 do so with CIFAR-10).
+    """
+    x = images.astype(jnp.result_type(float)) / inputs.scale
+    if scaling == "dataset":
+        return (x - inputs.mean) / inputs.std
+    if scaling == "image":
+        floor = x[0].size ** -0.5 / inputs.scale  # the least standard deviation, 1 / sqrt(pixels) of a pixel's step
+        mean, std = x.mean((1, 2, 3), keepdims=True), x.std((1, 2, 3), keepdims=True)
+        return (x - mean) / jnp.maximum(std, floor)
+    return x
+
+
+def make(options: Options, inputs: Inputs) -> Model:
+    """The classifier."""
+    module = options.module(inputs)
+
+    def init(key: PRNGKeyArray) -> Weights:
+        blank = jnp.zeros((1, *inputs.shape), jnp.uint8)
+        return module.init(key, scaled(blank, inputs, options.scaling))["params"]
+
+    def logits(weights: Weights, images: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch classes"]:
+        return module.apply({"params": weights}, scaled(images, inputs, options.scaling))  # type: ignore[return-value]
+
+    return Model(init, logits)

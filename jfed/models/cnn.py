@@ -1,0 +1,138 @@
+"""Convolutional classifiers of the four papers: blocks of convolution and pool, dense ReLU layers, logits.
+
+- T. Huang et al., "Stochastic Client Selection for Federated Learning With Volatile Clients" (E3CS), 2022, Sec. VI-A:
+  two 5x5 convolutions of 10 (EMNIST letters) or 64 channels (CIFAR-10), 2x2 pools, dense 1280-256 or 384-192.
+- T. Huang et al., "An Efficiency-Boosting Client Selection Scheme ..." (RBCS-F), 2021, Sec. 6: 20 and 50 channels,
+  dense 500 (Fashion-MNIST); for CIFAR-10 the network of E3CS.
+- S. Wang et al., "Adaptive Federated Learning in Resource Constrained Edge Computing Systems", 2019, as in its public
+  code: two 5x5 convolutions of 32 channels that keep the size, local response normalisation, dense 256.
+
+*Departures and readings.*
+- E3CS does not say whether both convolutions are pooled; here they are (`pools="each"`; "last" pools once). Nor does it
+  say how images are padded: they are not (`padding="valid"`).
+- Weights start as in PyTorch, in which E3CS and RBCS-F were written: uniform within 1 / sqrt(fan-in), biases too.
+- The bias and the ReLU follow the pool, where they cost a quarter: both are monotone, so the values are the same.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from flax import linen
+from jax import Array
+from jaxtyping import Float, PRNGKeyArray
+
+from jfed.errors import require
+from jfed.models.classifier import Inputs
+from jfed.models.conv import conv2d, max_pool
+from jfed.options import static
+
+LRN_RADIUS, LRN_BIAS, LRN_ALPHA, LRN_BETA = 4, 1.0, 0.001 / 9, 0.75  # the public code of Wang et al.
+WANG_STD = WANG_BIAS = 0.1  # the same
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set; everything shapes the program."""
+
+    channels: tuple[int, ...] = static((64, 64))
+    """Of each convolution."""
+    kernel: int = static(5)
+    """Side of the kernels."""
+    padding: Literal["valid", "same"] = static("valid")
+    """valid: no padding; same: zeros around, so that a convolution keeps the size."""
+    pool: int = static(2)
+    """Side of the pooled windows."""
+    pool_stride: int = static(2)
+    """Step between windows."""
+    pools: Literal["each", "last"] = static("each")
+    """Pool after each convolution, or after the last one only."""
+    hidden: tuple[int, ...] = static((384, 192))
+    """Widths of the dense ReLU layers."""
+    normalize: bool = static(False)
+    """Local response normalisation, as Wang et al. place it: after the first pool, and before the second."""
+    start: Literal["pytorch", "wang"] = static("pytorch")
+    """Initial weights: uniform by fan-in, or normal (truncated, 0.1) with biases of 0.1."""
+    scaling: Literal["dataset", "unit", "image"] = static("dataset")
+    """Of pixels: by the data set's mean and deviation, to the unit interval, or each image by its own."""
+
+    def module(self, inputs: Inputs) -> linen.Module:
+        """The flax module."""
+        sizes = (*self.channels, *self.hidden, self.kernel, self.pool, self.pool_stride)
+        require(min(sizes) >= 1, f"A convolutional network needs sizes of at least 1, found {self}.")
+        require(len(self.channels) >= 1, "A convolutional network needs at least one convolution.")
+        side = min(inputs.shape[:2])
+        for i in range(len(self.channels)):
+            side -= self.kernel - 1 if self.padding == "valid" else 0
+            if self.pools == "each" or i == len(self.channels) - 1:
+                side = (side - self.pool) // self.pool_stride + 1 if side >= self.pool else 0
+            require(
+                side >= 1,
+                f"Images of {inputs.shape[0]} x {inputs.shape[1]} pixels are too small for {len(self.channels)}"
+                f" convolutions of {self.kernel} x {self.kernel} and their pools.",
+            )
+        return Cnn(self, inputs.num_classes)
+
+
+def _fan_in_uniform(fan_in: int) -> linen.initializers.Initializer:
+    bound = 1 / math.sqrt(fan_in)
+
+    def init(key: PRNGKeyArray, shape: tuple[int, ...], dtype: jnp.dtype = jnp.float32) -> Array:  # type: ignore[assignment]
+        return jax.random.uniform(key, shape, dtype, -bound, bound)
+
+    return init
+
+
+class Cnn(linen.Module):
+    """Convolutions and pools in the layout (channels, height, width, batch), then dense layers."""
+
+    options: Options
+    num_classes: int
+
+    def _weights(self, name: str, shape: tuple[int, ...], dtype: jnp.dtype) -> tuple[Array, Array]:
+        if self.options.start == "wang":
+            kernel = linen.initializers.truncated_normal(WANG_STD)
+            bias = linen.initializers.constant(WANG_BIAS)
+        else:
+            kernel = bias = _fan_in_uniform(math.prod(shape[:-1]))
+        return (
+            self.param(f"{name}_kernel", kernel, shape, dtype),
+            self.param(f"{name}_bias", bias, shape[-1:], dtype),
+        )
+
+    @linen.compact
+    def __call__(self, images: Float[Array, "batch height width channels"]) -> Float[Array, "batch classes"]:
+        """Logits of scaled images."""
+        o, x = self.options, images.transpose(3, 1, 2, 0)
+        for i, channels in enumerate(o.channels):
+            kernel, bias = self._weights(f"conv_{i}", (o.kernel, o.kernel, x.shape[0], channels), x.dtype)
+            if o.padding == "same":
+                before = (o.kernel - 1) // 2
+                around = (before, o.kernel - 1 - before)
+                x = jnp.pad(x, ((0, 0), around, around, (0, 0)))
+            x, bias = conv2d(x, kernel), bias[:, None, None, None]
+            pools = o.pools == "each" or i == len(o.channels) - 1
+            if o.normalize and i > 0:
+                x = local_response(linen.relu(x + bias))
+                x = max_pool(x, o.pool, o.pool_stride) if pools else x
+            else:
+                x = max_pool(x, o.pool, o.pool_stride) if pools else x
+                x = linen.relu(x + bias)
+                x = local_response(x) if o.normalize else x
+        x = x.transpose(3, 1, 2, 0).reshape(images.shape[0], -1)
+        for i, width in enumerate((*o.hidden, self.num_classes)):
+            kernel, bias = self._weights(f"dense_{i}", (x.shape[1], width), x.dtype)
+            x = x @ kernel + bias
+            x = linen.relu(x) if i < len(o.hidden) else x
+        return x
+
+
+def local_response(
+    x: Float[Array, "channels height width batch"],
+) -> Float[Array, "channels height width batch"]:
+    """Each value over a power of the squares of its neighbours in the channels: AlexNet's normalisation."""
+    place = jnp.arange(x.shape[0])
+    near = (jnp.abs(place[:, None] - place) <= LRN_RADIUS).astype(x.dtype)
+    return x / (LRN_BIAS + LRN_ALPHA * jnp.tensordot(near, x * x, 1)) ** LRN_BETA
