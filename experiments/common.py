@@ -1,8 +1,9 @@
 """What every experiment's command shares: the command line, settings of points, and where output goes."""
 
+import argparse
 import ast
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ from rich.console import Console
 
 from jfed import sweep
 from jfed.analysis import Table, save, to_terminal, write
-from jfed.errors import ConfigError, require
+from jfed.errors import ConfigError, Unfinished, require
 from jfed.sweep import Point
 
 S = TypeVar("S")
@@ -89,19 +90,41 @@ def with_settings(points: Sequence[Point], settings: Sequence[str]) -> list[Poin
     return changed
 
 
-def command(main: Callable[[S], None], settings: type[S]) -> None:
-    """Run an experiment from the command line; a user's mistake ends in one sentence."""
+def _preset(arguments: Sequence[str], names: Sequence[str]) -> str:
+    """What --preset says; the first name if it says nothing that tyro would take."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--preset", default=names[0])
+    chosen = parser.parse_known_args(arguments)[0].preset
+    return chosen if chosen in names else names[0]
+
+
+def command(main: Callable[[S], None], settings: type[S] | Mapping[str, S]) -> None:
+    """Run an experiment from the command line; a user's mistake ends in one sentence.
+
+    Args:
+        main: what to run.
+        settings: the dataclass of the settings, or presets, of which the first is the default: the others are chosen
+            by --preset, and every flag has the preset's value by default.
+    """
     try:
         import tyro
     except ImportError:
         sys.exit("The command line needs tyro: pip install tyro.")
     from jfed.engine.host import setup
 
-    chosen = tyro.cli(settings, description=sys.modules[main.__module__].__doc__)
+    description = sys.modules["__main__"].__doc__
+    if isinstance(settings, Mapping):
+        default = settings[_preset(sys.argv[1:], list(settings))]
+        chosen = tyro.cli(type(default), default=default, description=description)
+    else:
+        chosen = tyro.cli(settings, description=description)
     setup()
     try:
         main(chosen)
     except (ConfigError, FileNotFoundError) as error:
         sys.exit(f"error: {error}")
+    except Unfinished as error:
+        sys.exit(str(error))
     except KeyboardInterrupt:
-        sys.exit("\nStopped. Finished units are kept: the same command goes on from there.")
+        print("\nStopped. What is done is kept: the same command goes on from there.", file=sys.stderr)
+        sys.exit(130)

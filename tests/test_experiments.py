@@ -1,39 +1,63 @@
 """The experiments' commands from end to end at a tiny size, and documents that are generated."""
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
 
 import jfed
-from experiments import cifar_e3cs, e3cs_claims, e3cs_numerical
-from experiments.common import parse_settings, with_settings
-from jfed import cli
+from experiments import cifar_e3cs, e3cs_claims, e3cs_numerical, e3cs_training, emnist_e3cs
+from experiments.common import _preset, parse_settings, with_settings
+from jfed import cli, config
 from jfed.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
 
 
 def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys):
-    settings = cifar_e3cs.Settings(seeds=2, num_rounds=3, out=tmp_path, schemes=("uniform", "fedcs"), eval_every=2)
-    cifar_e3cs.main(settings)
+    quick = cifar_e3cs.PRESETS["quick"]
+    settings = dataclasses.replace(
+        quick, seeds=2, num_rounds=3, out=tmp_path, schemes=("uniform", "fedcs"), eval_every=2, targets=(0.01, 0.99),
+        partitions=("iid", "primary"), algorithms=("fedavg", "fedprox"), cohort_sizes=(8, 5),
+    )  # fmt: skip
+    e3cs_training.main(settings)
     said = capsys.readouterr().out
-    assert "digits" in said and "CIFAR" not in said
-    assert {p.name for p in (tmp_path / "tables").iterdir()} == {
-        *(f"{stem}.{end}" for stem in ("cep", "final_accuracy") for end in ("csv", "md", "tex")),
-        "per_run.csv",
-    }
-    figures = {p.stem for p in (tmp_path / "figures").glob("*.png")}
-    assert figures == {"accuracy", "participation", "selections", "differences_cep", "differences_final_accuracy"}
+    assert "digits" in said and "CIFAR" not in said and "> 3" in said
+    levels = [f"{p}_{a}_{k}" for p in ("iid", "primary") for a, k in (("fedavg", 8), ("fedprox", 8), ("fedavg", 5))]
+    tables = ("cep", "final_accuracy", "last10_accuracy", "rounds_to_accuracy")
+    assert {p.stem for p in (tmp_path / "tables").glob("*.tex")} == {f"{t}_{x}" for t in tables for x in levels}
+    figures = ("accuracy", "participation", "selections", "differences_cep", "differences_final_accuracy")
+    assert {p.stem for p in (tmp_path / "figures").glob("*.png")} == {f"{f}_{x}" for f in figures for x in levels}
     assert all(p.stat().st_size > 2000 for p in (tmp_path / "figures").iterdir())
     results = jfed.load(tmp_path)
-    assert results.sizes["run"] == 4 and list(results["eval_round"].values) == [2, 3]
+    assert results.sizes["run"] == 24 and list(results["eval_round"].values) == [2, 3]
     runs = pd.read_csv(tmp_path / "tables" / "per_run.csv")
-    assert runs["cep"].sum() == results["num_succeeded"].sum()
+    assert runs["cep"].sum() == results["num_succeeded"].sum() and len(runs) == 24
     assert set(runs["scheme"]) == {"uniform", "fedcs (oracle)"}
+    assert (runs["rounds to 1 %"] == 2).all() and np.isinf(runs["rounds to 99 %"]).all()
+
+
+@pytest.mark.parametrize("preset", [*emnist_e3cs.PRESETS.values(), *cifar_e3cs.PRESETS.values()], ids=lambda p: p.out)
+def test_presets_are_complete(preset):
+    points = e3cs_training.points(preset)
+    sizes = len(preset.algorithms) + len(preset.cohort_sizes) - 1
+    assert len(points) == 7 * len(preset.partitions) * sizes
+    for point in points:
+        config.check(point.config)
+    prox = {p.coords["algorithm"]: p.config.training.algorithm.prox for p in points}
+    assert all(value == {"fedavg": 0.0, "fedprox": 0.5}[name] for name, value in prox.items())
+
+
+def test_preset_is_read_before_the_other_flags():
+    names = ["quick", "paper"]
+    assert _preset(["--seeds", "3"], names) == "quick"
+    assert _preset(["--seeds", "3", "--preset", "paper"], names) == _preset(["--preset=paper"], names) == "paper"
+    assert _preset(["--preset", "none"], names) == "quick"  # tyro refuses it
 
 
 @pytest.mark.proof

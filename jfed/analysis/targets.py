@@ -1,0 +1,58 @@
+"""Rounds until a target is reached. A run that never reaches it is censored, not left out."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from jfed.analysis.tables import Table
+
+
+def first_reached(rounds: ArrayLike, values: ArrayLike, target: float) -> np.ndarray:
+    """The first round at which each run is at or above the target, (runs,); inf where it never is.
+
+    Args:
+        rounds: rounds of the evaluations, (evaluations,), increasing.
+        values: one row per run, (runs, evaluations); NaN reaches nothing.
+        target: such as an accuracy of 0.65.
+    """
+    reached = np.asarray(values, float) >= target
+    first = np.asarray(rounds, float)[reached.argmax(1)]
+    return np.where(reached.any(1), first, np.inf)
+
+
+def targets_table(frame: pd.DataFrame, targets: Sequence[str], horizon: int, title: str) -> Table:
+    """Median rounds to each target per scheme, with the range over seeds; "never" counts as later than T.
+
+    Args:
+        frame: one row per (scheme, seed); each target a column of rounds, inf where it was never reached.
+        targets: the columns.
+        horizon: T.
+        title: must name the data set.
+    """
+
+    def text(rounds: float) -> str:
+        return f"{rounds:g}" if np.isfinite(rounds) else f"> {horizon}"
+
+    rows, records = [], []
+    for scheme, group in frame.groupby("scheme", sort=False):
+        cells = [str(scheme), str(len(group))]
+        for target in targets:
+            values = group[target].to_numpy(float)
+            # The lower median of an even number of runs, so that it is a round that some run has.
+            low, middle, high = np.sort(values)[[0, (len(values) - 1) // 2, -1]]
+            reached = int(np.isfinite(values).sum())
+            some = f", {reached} of {len(values)}" if 0 < reached < len(values) else ""
+            cells.append(text(middle) if low == high else f"{text(middle)} ({text(low)} to {text(high)}{some})")
+            records.append((scheme, target, len(values), reached, low, middle, high))
+        rows.append(tuple(cells))
+    notes = (
+        "First round at or above the target: lower median over seeds (range, and how many reached it if not all did).",
+        f"A run that never reaches a target counts as later than T = {horizon}; no mean is taken.",
+    )
+    names = ["scheme", "target", "n", "reached", "lowest", "median", "highest"]
+    return Table(
+        title, ("scheme", "n", *targets), "lr" + "r" * len(targets), tuple(rows), notes, frozenset(),
+        pd.DataFrame(records, columns=pd.Index(names)),
+    )  # fmt: skip
