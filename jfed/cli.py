@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import tyro
 from rich.console import Console
 
-from jfed.errors import ConfigError, unknown
+from jfed.errors import ConfigError, require, unknown
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,31 @@ class Table:
     metric: str = "num_succeeded"
     """A variable of the results, summed over rounds, or taken after the last one (test_accuracy, test_loss)."""
     baseline: str = "uniform"
+
+
+@dataclass(frozen=True)
+class Get:
+    """Fetch data sets from their official addresses, to where they are found without a further flag."""
+
+    names: tyro.conf.Positional[tuple[str, ...]]
+    """cifar10, emnist_letters, fashion_mnist, mnist."""
+    data_dir: Path | None = None
+    """Folder to put them into; $JFED_DATA_DIR by default, else jfed's folder of the user's cache."""
+
+
+@dataclass(frozen=True)
+class ListData:
+    """List data sets and where they are."""
+
+    data_dir: Path | None = None
+    """Folder to look into first."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Fetch data sets, or say where they are."""
+
+    action: Annotated[Get, tyro.conf.subcommand("get")] | Annotated[ListData, tyro.conf.subcommand("list")]
 
 
 def list_rooms(_: List, console: Console) -> None:
@@ -119,24 +145,60 @@ def print_tables(results: Any, settings: Table, console: Console) -> None:
         console.print(*(str(p) for p in paths.values()), sep="\n", highlight=False)
 
 
+def data(settings: Data, console: Console) -> None:
+    """Do what was asked of data sets."""
+    if isinstance(settings.action, Get):
+        get(settings.action, console)
+    else:
+        list_data(settings.action, console)
+
+
+def get(settings: Get, console: Console) -> None:
+    """Fetch data sets one after another."""
+    from jfed.data import load
+    from jfed.data.get import get as fetch
+
+    require(bool(settings.names), f"say which data sets to fetch: {', '.join(load.names())}")
+    for name in settings.names:
+        if name not in load.names():
+            raise unknown("data set", name, load.names())
+    for name in settings.names:
+        made, folder = fetch(name, settings.data_dir, console)
+        num = f"{len(made.images):,} + {len(made.test_images):,} images"
+        there = "ships with jfed" if name == "digits" else f"is in {folder}"
+        console.print(f"{name} {there}: {made.title}, {num}", highlight=False, soft_wrap=True)
+
+
+def list_data(settings: ListData, console: Console) -> None:
+    """Print each data set's name and folder."""
+    from jfed.data import load
+
+    for name in load.names():
+        there = load.where(name, settings.data_dir) or f"not here: jfed data get {name}"
+        console.print(f"{name:15} {there}", highlight=False, soft_wrap=True)
+
+
 def main() -> None:
     """Entry point of `jfed`."""
-    try:
-        import tyro
-    except ImportError:
-        sys.exit("The command line needs tyro: pip install tyro.")
     commands = (
         Annotated[List, tyro.conf.subcommand("list")]
         | Annotated[Run, tyro.conf.subcommand("run")]
+        | Annotated[Data, tyro.conf.subcommand("data")]
         | Annotated[Table, tyro.conf.subcommand("table")]
     )
-    chosen = tyro.cli(commands, prog="jfed", description="Experiments on client selection in federated learning.")
+    chosen = tyro.cli(
+        commands,
+        prog="jfed",
+        description="Experiments on client selection in federated learning.",
+        config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),  # `data get`, not `data action:get`
+    )
     try:
-        {List: list_rooms, Run: run, Table: table}[type(chosen)](chosen, Console())
+        {List: list_rooms, Run: run, Data: data, Table: table}[type(chosen)](chosen, Console())
     except (ConfigError, ValueError, FileNotFoundError) as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
-        sys.exit("\nStopped. Finished units are kept: the same command goes on from there.")
+        print("\nStopped. What is done is kept: the same command goes on from there.", file=sys.stderr)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

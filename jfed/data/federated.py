@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,27 +14,16 @@ from jfed.errors import DataError
 class FederatedData:
     """Positions of the clients' and the test images, for S seeds and K clients.
 
-    ``index`` points into the data set's training images. ``test_index`` points into the training
-    images if ``test_source`` is "reserved" (the union of the clients' reserved parts) and into the
-    data set's own test images if it is "official" (then the same for every seed). Rows are valid
-    up to their number; the padding is 0, a real image's position, so use the masks.
+    ``index`` points into the data set's training images. ``test_index`` points into them too (the
+    union of the clients' reserved parts), or into the data set's own test images (then the same for
+    every seed), as ``stack`` was asked. Rows are valid up to their number; the padding is 0, a real
+    image's position.
     """
 
     index: NDArray[np.int32]  # (S, K, n_max)
     num_samples: NDArray[np.int32]  # (S, K)
     test_index: NDArray[np.int32]  # (S, M)
     num_test: NDArray[np.int32]  # (S,)
-    test_source: Literal["reserved", "official"]
-
-    @property
-    def mask(self) -> NDArray[np.bool_]:
-        """Which entries of ``index`` are real: (S, K, n_max)."""
-        return np.arange(self.index.shape[-1]) < self.num_samples[..., np.newaxis]
-
-    @property
-    def test_mask(self) -> NDArray[np.bool_]:
-        """Which entries of ``test_index`` are real: (S, M)."""
-        return np.arange(self.test_index.shape[-1]) < self.num_test[:, np.newaxis]
 
 
 def stack(partitions: Sequence[Partition], num_official_test: int | None = None) -> FederatedData:
@@ -62,8 +50,7 @@ def stack(partitions: Sequence[Partition], num_official_test: int | None = None)
             "there are no test images: reserve a fraction of the clients' data "
             "or use the data set's own test images (num_official_test)"
         )
-    source = "reserved" if num_official_test is None else "official"
-    return FederatedData(index, num_samples, test_index, num_test, source)
+    return FederatedData(index, num_samples, test_index, num_test)
 
 
 def _test(

@@ -2,24 +2,18 @@
 
 import hashlib
 import os
-import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jfed.data.sources import SOURCES, Raw, Source, find
+from jfed.data.prepared import prepared_folder
+from jfed.data.sources import SOURCES, Held, Raw, Source, official_files
 from jfed.errors import DataError, unknown
 
-_DIGITS = Path(__file__).parent / "digits" / "digits.npz"
-
-# MNIST and Fashion-MNIST have the same file names and sizes; their test labels tell them apart.
-# md5 of the published t10k-labels-idx1-ubyte.
-_TEST_LABELS_MD5 = {
-    "27ae3e4e09519cfbb04c329615203637": "mnist",
-    "15d484375f8d13e6eb1aabb0c3f46965": "fashion_mnist",
-}
+DIGITS = Path(__file__).parent / "digits" / "digits.npz"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,41 +45,113 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
     """Return the data set ``name``, one of ``names()``.
 
     "digits" ships with jfed: 1,437 training and 360 test images of 8 x 8 pixels (see
-    ``digits/README.md``). The others are read from their official files, plain or gzipped, below
-    ``data_dir``, then below ``$JFED_DATA_DIR``, then in the system's folder if there is one;
-    below means DIR/<name>/ or DIR/ itself, for "cifar10" also ``cifar-10-batches-bin`` in either.
+    ``digits/README.md``). The others are looked for in this order: their official files, plain or
+    gzipped, below ``data_dir``, below ``$JFED_DATA_DIR`` and in the system's folder; a folder that
+    tensorflow-datasets prepared below ``data_dir``, ``$JFED_DATA_DIR``, ``$TFDS_DATA_DIR`` or
+    ``~/tensorflow_datasets``; what ``jfed data get`` fetched. Below means DIR/<name>/ or DIR/ itself,
+    for "cifar10" also ``cifar-10-batches-bin`` in either. All of them give the same images in the
+    same order, except that tensorflow-datasets has fewer EMNIST letters.
 
     Raises ``DataError`` if the name is unknown, if the files are not found, and if they are
-    truncated, malformed or not what the data set's authors published. "emnist_letters" alone may
-    have other numbers of images than the official one; its title then says how many.
+    truncated, malformed or not what the data set's authors published, by number, shape or md5 sum.
+    "emnist_letters" alone may have other numbers of images than the official one, and its sums are
+    not known; its title says how many there are.
     """
     if name == "digits":
         return _load_digits()
+    held = _held(name, data_dir)
+    if held is None:
+        raise DataError(_not_found(name, data_dir))
+    return dataset(name, held.read())
+
+
+def where(name: str, data_dir: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return the folder that ``load`` would read ``name`` from, without reading it; None if there is none."""
+    if name == "digits":
+        return DIGITS.parent
+    held = _held(name, data_dir)
+    return held and held.folder
+
+
+def fetched_folder(data_dir: str | os.PathLike[str] | None = None) -> Path:
+    """Return where data sets are fetched to: ``data_dir``, $JFED_DATA_DIR, or jfed's folder of the user's cache."""
+    return Path(data_dir or os.environ.get("JFED_DATA_DIR") or _cache())
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jfed" / "data"
+
+
+Look = Callable[[Source, Path], Held | None]
+
+
+def _places(source: Source, data_dir: str | os.PathLike[str] | None) -> Iterator[tuple[Path, Look]]:
+    """Every folder to look into, in order, and how."""
+    given = [Path(folder) for folder in (data_dir, os.environ.get("JFED_DATA_DIR")) if folder]
+    tfds = [os.environ.get("TFDS_DATA_DIR"), Path.home() / "tensorflow_datasets"]
+    for folder in given:
+        yield from _below(source, folder)
+    for folder in source.system_folders:
+        yield Path(folder), official_files
+    for folder in [*given, *(Path(folder) for folder in tfds if folder)]:
+        yield folder, prepared_folder
+    yield from _below(source, _cache())
+
+
+def _below(source: Source, folder: Path) -> Iterator[tuple[Path, Look]]:
+    for below in (*(folder / sub for sub in source.subfolders), folder):
+        yield below, official_files
+
+
+def _held(name: str, data_dir: str | os.PathLike[str] | None) -> Held | None:
+    """The first place that holds the data set."""
     if name not in SOURCES:
         raise unknown("data set", name, names())
     source = SOURCES[name]
-    raw = find(name, source, Path(data_dir) if data_dir is not None else None)
+    for folder, look in _places(source, data_dir):
+        try:
+            held = look(source, folder)
+        except OSError as error:
+            raise DataError(f"{folder} cannot be looked into ({error.strerror})") from error
+        if held:
+            return held
+    return None
+
+
+def _not_found(name: str, data_dir: str | os.PathLike[str] | None) -> str:
+    source = SOURCES[name]
+    searched = dict.fromkeys(str(folder) for folder, _ in _places(source, data_dir))
+    return (
+        f"the data set {name!r} was not found (searched {', '.join(searched)}): run `jfed data get {name}`, or put "
+        f"{', '.join(source.train_files + source.test_files)} (plain or .gz) into a folder and name it by data_dir "
+        f"(--data-dir) or $JFED_DATA_DIR, or name there or by $TFDS_DATA_DIR a folder where tensorflow-datasets "
+        f"prepared {source.prepared!r}; to get the files by hand, {source.obtain}"
+    )
+
+
+def dataset(name: str, raw: Raw) -> Dataset:
+    """Check what was read against what ``name``'s authors published, and bring it into shape."""
+    source = SOURCES[name]
     _check_images(source, raw)
     counts = (len(raw.images), len(raw.test_images))
-    as_published = counts == source.counts
-    dataset = Dataset(
+    made = Dataset(
         name=name,
-        title=source.title if as_published else f"{source.title} ({sum(counts):,} images)",
-        images=raw.images,
+        title=source.title if counts == source.counts else f"{source.title} ({sum(counts):,} images)",
+        images=_upright(source, raw.images),
         labels=_labels(source, raw.labels, f"training labels in {raw.folder}"),
-        test_images=raw.test_images,
+        test_images=_upright(source, raw.test_images),
         test_labels=_labels(source, raw.test_labels, f"test labels in {raw.folder}"),
         num_classes=source.num_classes,
         max_value=255,
         mean=source.mean,
         std=source.std,
     )
-    _check_not_the_other_mnist(name, raw)
-    return dataset
+    _check_published(source, raw)
+    return made
 
 
 def _load_digits() -> Dataset:
-    with np.load(_DIGITS) as archive:
+    with np.load(DIGITS) as archive:
         images, labels = archive["images"][..., np.newaxis], archive["labels"].astype(np.int32)
         held_out = np.isin(np.arange(len(labels)), archive["test"])
     return Dataset(
@@ -134,12 +200,31 @@ def _labels(source: Source, stored: NDArray[np.uint8], what: str) -> NDArray[np.
     return labels
 
 
-def _check_not_the_other_mnist(name: str, raw: Raw) -> None:
-    header = struct.pack(">II", 0x801, len(raw.test_labels))
-    digest = hashlib.md5(header + raw.test_labels.tobytes(), usedforsecurity=False).hexdigest()
-    found = _TEST_LABELS_MD5.get(digest, name)
-    if found != name:
-        raise DataError(
-            f"{raw.folder} holds {SOURCES[found].title}, not {SOURCES[name].title}: "
-            f"put the files of each into a folder of its own name"
-        )
+def _upright(source: Source, images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(images.transpose(0, 2, 1, 3)) if source.transposed else images
+
+
+def _check_published(source: Source, raw: Raw) -> None:
+    """Compare the md5 sums of the contents that the files had with the published ones, where these are known."""
+    parts = (
+        (source.train_files, raw.images, raw.labels),
+        (source.test_files, raw.test_images, raw.test_labels),
+    )
+    for files, images, labels in parts if source.md5 else ():
+        for file, content in zip(files, source.format.contents(images, labels), strict=True):
+            digest = hashlib.md5(usedforsecurity=False)
+            for piece in content:
+                digest.update(piece)
+            found = digest.hexdigest()
+            if found == source.md5[file]:
+                continue
+            for other in SOURCES.values():
+                if other.md5.get(file) == found:
+                    raise DataError(
+                        f"{raw.folder} holds {other.title}, not {source.title}: "
+                        f"put the files of each into a folder of its own name"
+                    )
+            raise DataError(
+                f"{file} of {source.title} in {raw.folder} is not the published one: "
+                f"expected the md5 sum {source.md5[file]} of its content, found {found}"
+            )

@@ -97,13 +97,6 @@ def union_test(partition: Partition) -> NDArray[np.int32]:
     return partition.test[np.arange(partition.test.shape[1]) < partition.num_test[:, np.newaxis]]
 
 
-def label_counts(indices: Sequence[ArrayLike], labels: ArrayLike) -> NDArray[np.int64]:
-    """Return how many images of each label 0 .. max(labels) every client has: (K, L)."""
-    labels = np.asarray(labels)
-    num_labels = int(labels.max(initial=-1)) + 1
-    return np.array([np.bincount(labels[np.asarray(h, np.int64)], minlength=num_labels) for h in indices])
-
-
 PARTITIONS: dict[str, Callable[..., list[NDArray[np.int32]]]] = {
     "iid": iid,
     "primary": primary,

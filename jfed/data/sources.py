@@ -1,16 +1,18 @@
-"""What the official data sets look like, and where their files may lie on this machine."""
+"""The official data sets: what their files are called and hold, and how a folder of them is read."""
 
-import os
-from collections.abc import Callable
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jfed.data.formats import read_cifar10, read_idx
+from jfed.data.formats import cifar10_content, idx_content, read_cifar10, read_idx
 from jfed.errors import DataError
+
+Content = Iterator[bytes | memoryview]  # of one file, piece by piece
 
 
 class Raw(NamedTuple):
@@ -26,39 +28,72 @@ class Raw(NamedTuple):
     folder: Path
 
 
-@dataclass(frozen=True)
-class Source:
-    """One official data set: its files, shape, counts and input scaling."""
+class Held(NamedTuple):
+    """A folder that holds a data set, whole or not, and what reads it (raising ``DataError``)."""
 
-    title: str
-    train_files: tuple[str, ...]
-    test_files: tuple[str, ...]
+    folder: Path
+    read: Callable[[], Raw]
+
+
+@dataclass(frozen=True)
+class Format:
+    """How some files hold one set of images (N, H, W, C) and labels (N,).
+
+    Attributes:
+        read: paths -> images and labels
+        contents: images and labels -> the content of each file, in the order of the paths
+    """
+
     read: Callable[[list[Path]], tuple[NDArray[np.uint8], NDArray[np.uint8]]]
-    image_shape: tuple[int, int, int]
-    num_classes: int
-    first_label: int  # the label of class 0 in the files
-    counts: tuple[int, int]  # official numbers of training and test images
-    other_counts: bool  # accept other numbers of images, and say so in the title
-    mean: float
-    std: float
-    subfolders: tuple[str, ...]  # tried below each folder, before the folder itself
-    system_folders: tuple[str, ...]
-    obtain: str  # completes "you can ..."
+    contents: Callable[[NDArray[np.uint8], NDArray[np.uint8]], Iterator[Content]]
 
 
 def _read_idx_pair(paths: list[Path]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     return read_idx(paths[0], 3)[..., np.newaxis], read_idx(paths[1], 1)
 
 
-def _read_emnist_pair(paths: list[Path]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    # EMNIST's files keep NIST's column-major images: rows and columns are swapped.
-    images, labels = _read_idx_pair(paths)
-    return np.ascontiguousarray(images.transpose(0, 2, 1, 3)), labels
+def _idx_pair(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> Iterator[Content]:
+    yield idx_content(images[..., 0])
+    yield idx_content(labels)
 
 
 def _read_cifar10_batches(paths: list[Path]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     images, labels = zip(*map(read_cifar10, paths), strict=True)
     return np.concatenate(images), np.concatenate(labels)
+
+
+def _cifar10_batches(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> Iterator[Content]:
+    for start in range(0, len(images), _CIFAR10_BATCH):
+        batch = slice(start, start + _CIFAR10_BATCH)
+        yield cifar10_content(images[batch], labels[batch])
+
+
+_CIFAR10_BATCH = 10_000  # images of a file
+_IDX = Format(_read_idx_pair, _idx_pair)
+_CIFAR10 = Format(_read_cifar10_batches, _cifar10_batches)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """One official data set: its files, shape, counts and input scaling."""
+
+    title: str
+    train_files: tuple[str, ...]
+    test_files: tuple[str, ...]
+    format: Format
+    image_shape: tuple[int, int, int] = (28, 28, 1)
+    transposed: bool = False  # the files hold rows and columns swapped
+    num_classes: int = 10
+    first_label: int = 0  # the label of class 0 in the files
+    counts: tuple[int, int]  # official numbers of training and test images
+    other_counts: bool = False  # accept other numbers of images, and say so in the title
+    md5: Mapping[str, str] = field(default_factory=dict)  # of each file's decompressed content, by its name
+    mean: float = 0.1307
+    std: float = 0.3081
+    subfolders: tuple[str, ...]  # tried below each folder, before the folder itself
+    system_folders: tuple[str, ...] = ()
+    prepared: str  # what tensorflow-datasets calls it
+    obtain: str  # completes "... or ", for whoever cannot download it by jfed
 
 
 def _idx_names(stem: str) -> tuple[str, str]:
@@ -71,32 +106,33 @@ SOURCES = {
         title="MNIST",
         train_files=_idx_names("train"),
         test_files=_idx_names("t10k"),
-        read=_read_idx_pair,
-        image_shape=(28, 28, 1),
-        num_classes=10,
-        first_label=0,
+        format=_IDX,
         counts=(60_000, 10_000),
-        other_counts=False,
-        mean=0.1307,
-        std=0.3081,
+        md5={
+            "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+            "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+            "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+            "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+        },
         subfolders=("mnist",),
-        system_folders=(),
-        obtain="download them from http://yann.lecun.com/exdb/mnist/ or one of its mirrors",
+        prepared="mnist",
+        obtain="download them from a mirror of http://yann.lecun.com/exdb/mnist/",
     ),
     "fashion_mnist": Source(
         title="Fashion-MNIST",
         train_files=_idx_names("train"),
         test_files=_idx_names("t10k"),
-        read=_read_idx_pair,
-        image_shape=(28, 28, 1),
-        num_classes=10,
-        first_label=0,
+        format=_IDX,
         counts=(60_000, 10_000),
-        other_counts=False,
-        mean=0.1307,
-        std=0.3081,
+        md5={
+            "train-images-idx3-ubyte": "f4a8712d7a061bf5bd6d2ca38dc4d50a",
+            "train-labels-idx1-ubyte": "9018921c3c673c538a1fc5bad174d6f9",
+            "t10k-images-idx3-ubyte": "8181f5470baa50b63fa0f6fddb340f0a",
+            "t10k-labels-idx1-ubyte": "15d484375f8d13e6eb1aabb0c3f46965",
+        },
         subfolders=("fashion_mnist",),
         system_folders=("/usr/share/datasets/fashion-mnist",),
+        prepared="fashion_mnist",
         obtain="install Debian's package dataset-fashion-mnist, or download them from "
         "https://github.com/zalandoresearch/fashion-mnist",
     ),
@@ -104,109 +140,59 @@ SOURCES = {
         title="EMNIST letters",
         train_files=_idx_names("emnist-letters-train"),
         test_files=_idx_names("emnist-letters-test"),
-        read=_read_emnist_pair,
-        image_shape=(28, 28, 1),
+        format=_IDX,
+        transposed=True,  # as NIST's files are
         num_classes=26,
         first_label=1,
         counts=(124_800, 20_800),
         other_counts=True,
-        mean=0.1307,
-        std=0.3081,
         subfolders=("emnist_letters",),
-        system_folders=(),
-        obtain="download gzip.zip from https://www.nist.gov/itl/products-and-services/emnist-dataset",
+        prepared="emnist/letters",  # only the first 88,800 and 14,800 of the official images
+        obtain="unpack them from gzip.zip of https://www.nist.gov/itl/products-and-services/emnist-dataset",
     ),
     "cifar10": Source(
         title="CIFAR-10",
         train_files=tuple(f"data_batch_{i}.bin" for i in range(1, 6)),
         test_files=("test_batch.bin",),
-        read=_read_cifar10_batches,
+        format=_CIFAR10,
         image_shape=(32, 32, 3),
-        num_classes=10,
-        first_label=0,
         counts=(50_000, 10_000),
-        other_counts=False,
+        md5={
+            "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
+            "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
+            "data_batch_3.bin": "942cd6a4bcdd0dd3c604fbe906cb4421",
+            "data_batch_4.bin": "ae636b3ba5c66a11e91e8cb52e771fcb",
+            "data_batch_5.bin": "53f37980c15c3d472c316c40844f3f0d",
+            "test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d",
+        },
         mean=0.5,
         std=0.5,
         subfolders=("cifar10/cifar-10-batches-bin", "cifar-10-batches-bin", "cifar10"),
-        system_folders=(),
+        prepared="cifar10",
         obtain="download the binary version from https://www.cs.toronto.edu/~kriz/cifar.html",
     ),
 }
 
 
-def _below(source: Source, folder: Path) -> list[Path]:
-    return [*(folder / sub for sub in source.subfolders), folder]
+def official_files(source: Source, folder: Path) -> Held | None:
+    """Look for the official files, plain or ``.gz``, in ``folder``; None if none of them is there.
 
-
-def _argument_folders(source: Source, data_dir: Path | None) -> list[Path]:
-    return _below(source, data_dir) if data_dir else []
-
-
-def _environment_folders(source: Source, data_dir: Path | None) -> list[Path]:
-    value = os.environ.get("JFED_DATA_DIR")
-    return _below(source, Path(value)) if value else []
-
-
-def _system_folders(source: Source, data_dir: Path | None) -> list[Path]:
-    return [Path(folder) for folder in source.system_folders]
-
-
-def official_files(source: Source, folder: Path) -> Raw | None:
-    """Read the official files, plain or ``.gz``, in ``folder``; None if none of them is there.
-
-    Raises ``DataError`` if only some are there, or if one is malformed.
+    Reading raises ``DataError`` if only some are there, or if one is malformed.
     """
-    names = source.train_files + source.test_files
-    found = {name: _plain_or_gz(folder / name) for name in names}
+    found = {name: plain_or_gz(folder / name) for name in source.train_files + source.test_files}
+    return Held(folder, functools.partial(_read, source, folder, found)) if any(found.values()) else None
+
+
+def _read(source: Source, folder: Path, found: Mapping[str, Path | None]) -> Raw:
     missing = [name for name, path in found.items() if path is None]
-    if len(missing) == len(names):
-        return None
     if missing:
         raise DataError(f"{folder} holds only part of {source.title}: {', '.join(missing)} missing")
     paths = [path for path in found.values() if path is not None]
     num_train = len(source.train_files)
-    return Raw(*source.read(paths[:num_train]), *source.read(paths[num_train:]), folder)
+    return Raw(*source.format.read(paths[:num_train]), *source.format.read(paths[num_train:]), folder)
 
 
-def _plain_or_gz(path: Path) -> Path | None:
+def plain_or_gz(path: Path) -> Path | None:
+    """Return ``path`` or the same with ``.gz``, whichever is a file first; None if neither is."""
     candidates = (path, path.with_name(path.name + ".gz"))
     return next((candidate for candidate in candidates if candidate.is_file()), None)
-
-
-@dataclass(frozen=True)
-class Origin:
-    """A kind of place to look: which folders, and how to read one (None: it is not there)."""
-
-    folders: Callable[[Source, Path | None], list[Path]]
-    read: Callable[[Source, Path], Raw | None]
-
-
-# Tried in this order; a further kind of place (say, prepared tensorflow-datasets) is one more line.
-ORIGINS: tuple[Origin, ...] = (
-    Origin(_argument_folders, official_files),
-    Origin(_environment_folders, official_files),
-    Origin(_system_folders, official_files),
-)
-
-
-def find(name: str, source: Source, data_dir: Path | None) -> Raw:
-    """Return the first reading of ``source`` that ``ORIGINS`` offers.
-
-    Raises ``DataError`` with the folders that were searched and the ways to get the files.
-    """
-    searched = []
-    for origin in ORIGINS:
-        for folder in origin.folders(source, data_dir):
-            raw = origin.read(source, folder)
-            if raw is not None:
-                return raw
-            searched.append(str(folder))
-    where = "neither data_dir nor $JFED_DATA_DIR is set"
-    if searched:
-        where = f"searched {', '.join(dict.fromkeys(searched))}"
-    names = ", ".join(source.train_files + source.test_files)
-    raise DataError(
-        f"the data set {name!r} was not found ({where}): put {names} (plain or .gz) into a folder "
-        f"and name it by data_dir (--data-dir) or $JFED_DATA_DIR; you can {source.obtain}"
-    )

@@ -1,12 +1,14 @@
 """Hsu, Qi, Brown's split: its extremes, its law, and its end when classes run out."""
 
 import math
+import time
 
 import numpy as np
 import pytest
+from counting import label_counts
 
 from jfed.data.dirichlet import _draw_classes, _log_dirichlet
-from jfed.data.partition import dirichlet, label_counts, sizes
+from jfed.data.partition import dirichlet, partition, sizes
 from jfed.errors import ConfigError
 
 LABELS = np.repeat(np.arange(10), 5000)
@@ -31,6 +33,20 @@ def test_a_huge_alpha_gives_even_classes(alpha):
 def test_all_images_can_be_dealt_out(alpha):
     hands = dirichlet(LABELS, sizes(100, 500), np.random.default_rng(0), alpha=alpha)
     assert np.sort(np.concatenate(hands)).tolist() == list(range(50_000))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_many_clients_of_few_classes_end_and_none_is_empty(seed):
+    start = time.perf_counter()
+    part = partition("dirichlet", LABELS, sizes(500, 100), 0.1, np.random.default_rng(seed), {"alpha": 0.05})
+    seconds = time.perf_counter() - start
+    assert part.num_train.tolist() == [90] * 500
+    assert part.num_test.tolist() == [10] * 500
+    used = np.concatenate([part.train.ravel(), part.test.ravel()])
+    assert np.sort(used).tolist() == list(range(50_000))
+    # Most clients have hardly more than one class, though the last ones take what is left.
+    assert np.median(label_counts(part.train, LABELS).max(axis=1)) > 80
+    assert seconds < 5
 
 
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0])

@@ -5,63 +5,28 @@ import gzip
 import hashlib
 import os
 import re
-import struct
 
 import numpy as np
 import pytest
+from tiny import (
+    CIFAR10_FILES,
+    LETTERS,
+    MNIST,
+    assert_same,
+    expect,
+    md5_of,
+    write_cifar10,
+    write_idx,
+    write_idx_set,
+)
 
-from jfed.data import load as load_module
 from jfed.data import sources
-from jfed.data.load import load, names
+from jfed.data.load import load, names, where
 from jfed.errors import ConfigError
 
 REAL = os.environ.get("JFED_DATA_DIR")
 REAL_COUNTS = {"mnist": (60_000, 10_000), "fashion_mnist": (60_000, 10_000)}
 REAL_COUNTS["cifar10"] = (50_000, 10_000)
-
-
-@pytest.fixture(autouse=True)
-def _no_real_files(monkeypatch):
-    monkeypatch.delenv("JFED_DATA_DIR", raising=False)
-    for name, source in sources.SOURCES.items():
-        bare = dataclasses.replace(source, system_folders=())
-        monkeypatch.setitem(sources.SOURCES, name, bare)
-
-
-def expect_counts(monkeypatch, name, counts):
-    tiny = dataclasses.replace(sources.SOURCES[name], counts=counts)
-    monkeypatch.setitem(sources.SOURCES, name, tiny)
-
-
-def write_idx(path, array):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    header = struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape)
-    content = header + array.tobytes()
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
-
-
-def write_idx_set(folder, prefixes, num=(4, 3), first_label=0, suffix="", side=28, seed=0):
-    """Write training and test pairs of random images; return the arrays as written."""
-    rng = np.random.default_rng(seed)
-    written = []
-    for prefix, n in zip(prefixes, num, strict=True):
-        images = rng.integers(256, size=(n, side, side), dtype=np.uint8)
-        labels = (np.arange(n) % 10 + first_label).astype(np.uint8)
-        write_idx(folder / f"{prefix}-images-idx3-ubyte{suffix}", images)
-        write_idx(folder / f"{prefix}-labels-idx1-ubyte{suffix}", labels)
-        written += [images, labels]
-    return written
-
-
-MNIST = ("train", "t10k")
-LETTERS = ("emnist-letters-train", "emnist-letters-test")
-
-
-def write_cifar10(folder, num=2, label=5):
-    folder.mkdir(parents=True)
-    files = [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]
-    for i, file in enumerate(files):
-        (folder / file).write_bytes((bytes([label]) + bytes([i] * 3072)) * num)
 
 
 def test_digits_ship_with_the_package():
@@ -97,7 +62,7 @@ def test_digits_are_digits():
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 @pytest.mark.parametrize("own_folder", [True, False])
 def test_idx_sets(tmp_path, monkeypatch, name, suffix, own_folder):
-    expect_counts(monkeypatch, name, (4, 3))
+    expect(monkeypatch, name, (4, 3))
     folder = tmp_path / name if own_folder else tmp_path
     images, labels, test_images, test_labels = write_idx_set(folder, MNIST, suffix=suffix)
     data = load(name, tmp_path)
@@ -121,34 +86,53 @@ def test_emnist_is_turned_upright_and_counts_from_zero(tmp_path):
 
 
 def test_emnist_of_official_size_has_the_official_title(tmp_path, monkeypatch):
-    expect_counts(monkeypatch, "emnist_letters", (4, 3))
+    expect(monkeypatch, "emnist_letters", (4, 3))
     write_idx_set(tmp_path, LETTERS, first_label=1)
     assert load("emnist_letters", tmp_path).title == "EMNIST letters"
 
 
 @pytest.mark.parametrize("below", ["cifar10/cifar-10-batches-bin", "cifar-10-batches-bin", "cifar10", "."])
 def test_cifar10_folders(tmp_path, monkeypatch, below):
-    expect_counts(monkeypatch, "cifar10", (10, 2))
+    expect(monkeypatch, "cifar10", (10, 2))
     write_cifar10(tmp_path / "dir" / below)
     data = load("cifar10", tmp_path / "dir")
     assert data.images.shape == (10, 32, 32, 3)
-    assert data.images[:, 0, 0, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
-    assert data.test_images[:, 0, 0, 0].tolist() == [5, 5]
+    records = [(tmp_path / "dir" / below / file).read_bytes() for file in CIFAR10_FILES]
+    # After the label come the red pixels row by row, then the green and the blue ones.
+    assert data.images[8, 0, :2, 0].tolist() == list(records[4][1:3])
+    assert data.images[9, 1, 0, 2] == records[4][3073 + 1 + 2048 + 32]
+    assert data.test_images[1, 31, 31, 1] == records[5][3073 + 2048]
     assert (data.title, data.mean, data.std) == ("CIFAR-10", 0.5, 0.5)
 
 
-def test_the_argument_comes_before_the_environment_and_the_system(tmp_path, monkeypatch):
-    expect_counts(monkeypatch, "fashion_mnist", (4, 3))
-    folders = [tmp_path / part for part in ("argument", "environment", "system")]
+def test_the_order_of_the_places(tmp_path, monkeypatch):
+    expect(monkeypatch, "fashion_mnist", (4, 3))
+    parts = ("argument", "environment", "system", "cache/jfed/data/fashion_mnist")
+    folders = [tmp_path / part for part in parts]
     first_pixels = [write_idx_set(folder, MNIST, seed=seed)[0][0, 0, 0] for seed, folder in enumerate(folders)]
+    assert len(set(first_pixels)) == 4
+
+    def found(argument=None):
+        return first_pixels.index(load("fashion_mnist", argument).images[0, 0, 0, 0])
+
+    assert where("fashion_mnist") is None
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert found() == 3
     with_system = dataclasses.replace(sources.SOURCES["fashion_mnist"], system_folders=(str(folders[2]),))
     monkeypatch.setitem(sources.SOURCES, "fashion_mnist", with_system)
-
-    assert load("fashion_mnist").images[0, 0, 0, 0] == first_pixels[2]
+    assert found() == 2
     monkeypatch.setenv("JFED_DATA_DIR", str(folders[1]))
-    assert load("fashion_mnist").images[0, 0, 0, 0] == first_pixels[1]
-    assert load("fashion_mnist", str(folders[0])).images[0, 0, 0, 0] == first_pixels[0]
-    assert load("fashion_mnist", tmp_path / "absent").images[0, 0, 0, 0] == first_pixels[1]
+    assert found() == 1
+    assert found(str(folders[0])) == 0
+    assert found(tmp_path / "absent") == 1
+    assert where("fashion_mnist", folders[0]) == folders[0]
+
+
+def test_the_cache_is_in_the_home_unless_it_is_set(tmp_path, monkeypatch):
+    expect(monkeypatch, "mnist", (4, 3))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_idx_set(tmp_path / ".cache/jfed/data/mnist", MNIST)
+    assert len(load("mnist").images) == 4
 
 
 def refuse(name, folder, message):
@@ -163,16 +147,32 @@ def test_unknown():
     assert names() == ("digits", "mnist", "fashion_mnist", "emnist_letters", "cifar10")
 
 
-def test_not_found(tmp_path, monkeypatch):
-    refuse("mnist", None, "'mnist' was not found (neither data_dir nor $JFED_DATA_DIR is set): put")
+def test_not_found_names_the_folders_and_all_ways_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("JFED_DATA_DIR", str(tmp_path / "env"))
-    where = f"(searched {tmp_path}/mnist, {tmp_path}, {tmp_path}/env/mnist, {tmp_path}/env)"
-    refuse("mnist", tmp_path, f"the data set 'mnist' was not found {where}: put train-images-idx3")
-    refuse("mnist", tmp_path, "by data_dir (--data-dir) or $JFED_DATA_DIR; you can download them")
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "tfds"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    refuse("mnist", tmp_path, f"(searched {tmp_path}/mnist, {tmp_path}, {tmp_path}/env/mnist, {tmp_path}/env, ")
+    refuse("mnist", tmp_path, f"{tmp_path}/tfds, {tmp_path}/home/tensorflow_datasets, ")
+    refuse("mnist", tmp_path, f"{tmp_path}/home/.cache/jfed/data/mnist, {tmp_path}/home/.cache/jfed/data): run `jfed")
+    with pytest.raises(ConfigError) as caught:
+        load("fashion_mnist")
+    ways = [
+        "run `jfed data get fashion_mnist`",
+        "put train-images-idx3-ubyte, ",
+        "data_dir (--data-dir) or $JFED_DATA_DIR",
+        "$TFDS_DATA_DIR a folder where tensorflow-datasets prepared 'fashion_mnist'",
+        "install Debian's package dataset-fashion-mnist",
+        "download them from https://github.com/zalandoresearch/fashion-mnist",
+    ]
+    at = [str(caught.value).find(way) for way in ways]
+    assert at[0] > 0
+    assert at == sorted(at)
 
 
-def test_fashion_mnist_names_the_debian_package():
-    refuse("fashion_mnist", None, "you can install Debian's package dataset-fashion-mnist")
+def test_a_folder_that_cannot_be_looked_into(tmp_path):
+    # Some Pythons say that there is nothing in a folder whose name is too long for the disk.
+    with pytest.raises(ConfigError, match=r"xxx/mnist cannot be looked into \(File name too long\)|was not found"):
+        load("mnist", tmp_path / ("x" * 300))
 
 
 def test_incomplete_folder(tmp_path):
@@ -222,18 +222,63 @@ def test_labels_out_of_range(tmp_path, label, found):
 
 
 def test_cifar10_label_out_of_range(tmp_path, monkeypatch):
-    expect_counts(monkeypatch, "cifar10", (10, 2))
+    expect(monkeypatch, "cifar10", (10, 2))
     write_cifar10(tmp_path / "cifar10", label=10)
     refuse("cifar10", tmp_path, "number 0 is 10, but CIFAR-10 has labels 0 to 9")
 
 
 def test_fashion_mnist_is_not_taken_for_mnist(tmp_path, monkeypatch):
-    expect_counts(monkeypatch, "mnist", (4, 3))
-    write_idx_set(tmp_path, MNIST)
-    stream = (tmp_path / "t10k-labels-idx1-ubyte").read_bytes()
-    digest = hashlib.md5(stream, usedforsecurity=False).hexdigest()
-    monkeypatch.setitem(load_module._TEST_LABELS_MD5, digest, "fashion_mnist")
-    refuse("mnist", tmp_path, f"{tmp_path} holds Fashion-MNIST, not MNIST: put the files of each")
+    write_idx_set(tmp_path / "mnist", MNIST, seed=0)
+    write_idx_set(tmp_path / "fashion_mnist", MNIST, seed=1)
+    for name in ("mnist", "fashion_mnist"):
+        expect(monkeypatch, name, (4, 3), md5_of(tmp_path / name))
+    assert load("fashion_mnist", tmp_path).title == "Fashion-MNIST"
+    (tmp_path / "mnist").rename(tmp_path / "lost")
+    (tmp_path / "fashion_mnist").rename(tmp_path / "mnist")
+    refuse("mnist", tmp_path, f"{tmp_path}/mnist holds Fashion-MNIST, not MNIST: put the files of each")
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("stem", ["train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"])
+def test_each_idx_file_is_compared_with_its_sum(tmp_path, monkeypatch, stem, suffix):
+    write_idx_set(tmp_path, MNIST, suffix=suffix)
+    sums = md5_of(tmp_path)
+    expect(monkeypatch, "mnist", (4, 3), sums)
+    assert load("mnist", tmp_path).title == "MNIST"
+    path = tmp_path / f"{stem}-ubyte{suffix}"
+    content = bytearray(gzip.decompress(path.read_bytes()) if suffix else path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(gzip.compress(content) if suffix else content)
+    found = md5_of(tmp_path)[f"{stem}-ubyte"]
+    sentence = f"is not the published one: expected the md5 sum {sums[stem + '-ubyte']} of its content, found {found}"
+    refuse("mnist", tmp_path, f"{stem}-ubyte of MNIST in {tmp_path} {sentence}")
+
+
+@pytest.mark.parametrize("file", CIFAR10_FILES)
+def test_each_cifar10_file_is_compared_with_its_sum(tmp_path, monkeypatch, file):
+    monkeypatch.setattr(sources, "_CIFAR10_BATCH", 2)
+    write_cifar10(tmp_path / "cifar10")
+    expect(monkeypatch, "cifar10", (10, 2), md5_of(tmp_path / "cifar10"))
+    assert load("cifar10", tmp_path).title == "CIFAR-10"
+    path = tmp_path / "cifar10" / file
+    content = bytearray(path.read_bytes())
+    content[3073] ^= 1  # a label
+    path.write_bytes(content)
+    refuse("cifar10", tmp_path, f"{file} of CIFAR-10 in {tmp_path}/cifar10 is not the published one")
+
+
+def test_recompressed_files_are_the_published_ones(tmp_path, monkeypatch):
+    write_idx_set(tmp_path / "a", MNIST)
+    expect(monkeypatch, "mnist", (4, 3), md5_of(tmp_path / "a"))
+    (tmp_path / "b").mkdir()
+    for path in (tmp_path / "a").iterdir():
+        (tmp_path / "b" / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), compresslevel=1))
+    assert_same(load("mnist", tmp_path / "a"), load("mnist", tmp_path / "b"))
+
+
+def test_the_published_sums_are_of_all_files():
+    for name, source in sources.SOURCES.items():
+        assert set(source.md5) == (set() if source.other_counts else {*source.train_files, *source.test_files}), name
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion_mnist", "emnist_letters", "cifar10"])

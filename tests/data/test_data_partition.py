@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pytest
+from counting import label_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jfed.data.partition import PARTITIONS, iid, label_counts, partition, reserve, sizes, union_test
+from jfed.data.deal import deal
+from jfed.data.partition import PARTITIONS, iid, partition, reserve, sizes, union_test
 from jfed.errors import ConfigError
 
 OPTIONS = {"iid": {}, "primary": {}, "dirichlet": {"alpha": 0.3}}
@@ -140,8 +142,17 @@ def test_reserve_out_of_range(fraction):
         reserve([np.arange(3)], fraction, np.random.default_rng(0))
 
 
-def test_label_counts():
-    assert label_counts([[0, 1], [], [3]], [2, 0, 0, 2]).tolist() == [[1, 0, 1], [0] * 3, [0, 0, 1]]
+@given(data=st.data())
+def test_a_hand_has_the_labels_it_was_dealt(data):
+    num_clients, num_labels = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
+    row = st.lists(st.integers(0, 6), min_size=num_labels, max_size=num_labels)
+    counts = np.array(data.draw(st.lists(row, min_size=num_clients, max_size=num_clients)))
+    labels = np.repeat(np.arange(num_labels), counts.sum(axis=0) + data.draw(st.integers(1, 3)))
+    labels = np.random.default_rng(data.draw(st.integers(0, 99))).permutation(labels)
+    hands = deal(labels, counts, np.random.default_rng(0))
+    assert label_counts(hands, labels).tolist() == counts.tolist()
+    dealt = np.concatenate(hands)
+    assert len(np.unique(dealt)) == len(dealt)
 
 
 @pytest.mark.parametrize("name", PARTITIONS)

@@ -5,11 +5,12 @@ import time
 
 import numpy as np
 import pytest
+from counting import label_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jfed.data.load import load
-from jfed.data.partition import label_counts, primary, sizes
+from jfed.data.partition import primary, sizes
 from jfed.data.primary import _nearest
 from jfed.errors import ConfigError
 

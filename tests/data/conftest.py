@@ -1,0 +1,16 @@
+import dataclasses
+
+import pytest
+
+from jfed.data import sources
+
+
+@pytest.fixture(autouse=True)
+def _no_real_files(monkeypatch, tmp_path_factory):
+    """Hide whatever data sets this machine has: in a folder that is set, in the system's, in the user's."""
+    home = tmp_path_factory.mktemp("home")
+    for variable in ("JFED_DATA_DIR", "TFDS_DATA_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    for name, source in sources.SOURCES.items():
+        monkeypatch.setitem(sources.SOURCES, name, dataclasses.replace(source, system_folders=()))
