@@ -1,9 +1,10 @@
 """Local training of one round, everything returned, against a bare PyTorch loop over the clients.
 
-20 clients of 450 images, 1 to 4 epochs, batches of 45 (which divide evenly); MNIST's shapes with images made by a
-seeded generator. Both sides start from one model and take the same batches, and their averages must agree up to
-rounding before anything is timed. No evaluation, no selection; jfed draws its batch orders inside the time. PyTorch
-is measured with one thread, with one a core, and in as many processes as there are cores; the best one counts.
+20 clients of 450 images (90 for the largest network), 1 to 4 epochs, batches of 45, which divide evenly; images of
+the right shapes made by a seeded generator. Both sides start from one model and take the same batches, and their
+averages must agree up to rounding before anything is timed. No evaluation, no selection; jfed draws its batch orders
+inside the time. PyTorch is measured with one thread, with one a core, and in as many processes as there are cores,
+networks of convolutions in both memory formats; the best one counts.
 """
 
 import functools
@@ -23,50 +24,79 @@ from benchmarks import report, workers
 from jfed import ops, prng
 from jfed.algorithms import local_sgd
 from jfed.engine.lanes import LANES, Data, Jobs
-from jfed.models import classifier, dense, losses
+from jfed.models import MODELS, classifier, dense, losses
 from jfed.types import Dims
 
-CLIENTS, SAMPLES, BATCH, CLASSES = 20, 450, 45, 10
+CLIENTS, BATCH = 20, 45
 EPOCHS = np.arange(CLIENTS) % 4 + 1
-STEPS = (EPOCHS * (SAMPLES // BATCH)).astype(np.int32)
-FEW = np.where(np.arange(CLIENTS) % 2 == 0, STEPS, 0).astype(np.int32)  # every second client fails
-SCALE, MEAN, STD = 255.0, 0.1307, 0.3081
 RATE, MOMENTUM = 0.01, 0.9
-MODELS = {"softmax 784-10": (), "MLP 784-200-10": (200,)}
 TOLERANCE = 1e-4
+
+
+class Case(NamedTuple):
+    """One row's work. Attributes: shape: height, width, channels; samples: images of a client."""
+
+    options: classifier.Options
+    shape: tuple[int, int, int] = (28, 28, 1)
+    classes: int = 10
+    samples: int = 450
+
+    @property
+    def inputs(self) -> classifier.Inputs:
+        """MNIST's scaling for all."""
+        return classifier.Inputs(self.shape, self.classes, 255.0, 0.1307, 0.3081)
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Local SGD steps of each client."""
+        return (EPOCHS * (self.samples // BATCH)).astype(np.int32)
+
+    @property
+    def few(self) -> np.ndarray:
+        """The same if every second client fails."""
+        return np.where(np.arange(CLIENTS) % 2 == 0, self.steps, 0).astype(np.int32)
+
+
+CASES = {
+    "softmax 784-10": Case(dense.Options()),
+    "MLP 784-200-10": Case(dense.Options((200,))),
+    "CNN e3cs-emnist": Case(MODELS["e3cs-emnist"], classes=26),
+    "CNN e3cs-cifar": Case(MODELS["e3cs-cifar"], (32, 32, 3), samples=90),
+}
 
 
 class Setting(NamedTuple):
     """One round's work. Attributes: train: (weights, data, jobs) -> average; weights, data, keys: of one run."""
 
+    case: Case
     train: Callable[[int], Callable[..., Any]]
     weights: Any
     data: Data
     keys: Any
 
 
-def images(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Ten blurred random prototypes with pixel noise, and labels of which a tenth are wrong: uint8 and int32."""
+def images(case: Case, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Blurred random prototypes with pixel noise, and labels of which a tenth are wrong: uint8 and int32."""
     rng = np.random.default_rng(seed)
-    count = CLIENTS * SAMPLES
-    coarse = rng.random((CLASSES, 7, 7)).repeat(4, axis=1).repeat(4, axis=2)
-    labels = rng.integers(0, CLASSES, count)
-    pixels = 160 * coarse[labels] + rng.normal(0, 40, (count, 28, 28))
+    count, (height, width, channels) = CLIENTS * case.samples, case.shape
+    coarse = rng.random((case.classes, height // 4, width // 4, channels)).repeat(4, axis=1).repeat(4, axis=2)
+    labels = rng.integers(0, case.classes, count)
+    pixels = 160 * coarse[labels] + rng.normal(0, 40, (count, *case.shape))
     wrong = rng.random(count) < 0.1
-    labels = np.where(wrong, rng.integers(0, CLASSES, count), labels)
-    return pixels.clip(0, 255).astype(np.uint8)[..., None], labels.astype(np.int32)
+    labels = np.where(wrong, rng.integers(0, case.classes, count), labels)
+    return pixels.clip(0, 255).astype(np.uint8), labels.astype(np.int32)
 
 
-def setting(hidden: tuple[int, ...]) -> Setting:
+def setting(case: Case) -> Setting:
     """The work of a round for a model."""
-    pixels, labels = images()
-    model = classifier.make(dense.Options(hidden), classifier.Inputs((28, 28, 1), CLASSES, SCALE, MEAN, STD))
+    pixels, labels = images(case)
+    model = classifier.make(case.options, case.inputs)
     algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, BATCH), model, losses.cross_entropy)
     one = local_sgd.Params(jnp.float32(RATE), jnp.float32(MOMENTUM), jnp.float32(0))
-    positions = np.arange(CLIENTS * SAMPLES, dtype=np.int32).reshape(1, CLIENTS, SAMPLES)
+    positions = np.arange(CLIENTS * case.samples, dtype=np.int32).reshape(1, CLIENTS, -1)
     data = Data(
-        jnp.asarray(pixels), jnp.asarray(labels), jnp.asarray(positions), jnp.full((1, CLIENTS), SAMPLES, jnp.int32),
-        jnp.zeros((1, 1), jnp.int32), jnp.ones(1, jnp.int32),
+        jnp.asarray(pixels), jnp.asarray(labels), jnp.asarray(positions),
+        jnp.full((1, CLIENTS), case.samples, jnp.int32), jnp.zeros((1, 1), jnp.int32), jnp.ones(1, jnp.int32),
     )  # fmt: skip
     keys = prng.keys(jax.tree.map(jnp.asarray, prng.seeds(1)))
     weights = model.init(prng.at(keys.model, 0))
@@ -88,10 +118,10 @@ def setting(hidden: tuple[int, ...]) -> Setting:
         specs = (runs, per_run, shared, runs)
         return jax.jit(jax.shard_map(round_of_one, mesh=mesh, in_specs=specs, out_specs=runs, check_vma=False))
 
-    return Setting(train, jax.tree.map(lambda x: x[None], weights), data, job_keys)
+    return Setting(case, train, jax.tree.map(lambda x: x[None], weights), data, job_keys)
 
 
-def timed(work: Setting, devices: int, steps: np.ndarray = STEPS) -> tuple[Callable[[], float], Any]:
+def timed(work: Setting, devices: int, steps: np.ndarray) -> tuple[Callable[[], float], Any]:
     """A function that trains one round of a run on each device and returns rounds a second; a round's weights."""
     train = work.train(devices)
     repeat = functools.partial(jnp.repeat, repeats=devices, axis=0)
@@ -107,36 +137,41 @@ def timed(work: Setting, devices: int, steps: np.ndarray = STEPS) -> tuple[Calla
     return once, result
 
 
-def export(path: Path, work: Setting, hidden: tuple[int, ...]) -> None:
-    """Write the round for the PyTorch worker: images, batches in jfed's order, initial weights."""
+def export(path: Path, work: Setting) -> None:
+    """Write the round for the PyTorch worker: images, batches in jfed's order, initial weights, layers."""
+    case, samples = work.case, work.case.samples
 
     def in_order(key: Any, epoch: Any) -> Any:
-        return ops.shuffled(jax.random.fold_in(key, epoch), jnp.arange(SAMPLES), jnp.int32(SAMPLES))
+        return ops.shuffled(jax.random.fold_in(key, epoch), jnp.arange(samples), jnp.int32(samples))
 
     order = jax.jit(jax.vmap(in_order))
     epochs = jnp.arange(EPOCHS.max())
     per_client = [np.asarray(order(jnp.repeat(key[None], len(epochs)), epochs)) for key in work.keys]
-    own = [o.reshape(-1, BATCH) + c * SAMPLES for c, o in enumerate(per_client)]
-    layers = [jax.tree.map(lambda x: np.asarray(x[0]), work.weights[n]) for n in _names(hidden)]
-    kernels = {f"kernel_{i}": layer["kernel"] for i, layer in enumerate(layers)}
-    biases = {f"bias_{i}": layer["bias"] for i, layer in enumerate(layers)}
+    own = [o.reshape(-1, BATCH) + c * samples for c, o in enumerate(per_client)]
+    inputs = case.inputs
+    arrays: dict[str, Any] = {f"weight_{i}": np.asarray(w[0]) for i, w in enumerate(flat(work.weights))}
     np.savez(
         path, images=np.asarray(work.data.images), labels=np.asarray(work.data.labels), batches=np.stack(own),
-        steps=STEPS, scale=SCALE, mean=MEAN, std=STD, rate=RATE, momentum=MOMENTUM, layers=len(layers),
-        **kernels, **biases,
+        steps=case.steps, scale=inputs.scale, mean=inputs.mean, std=inputs.std, rate=RATE, momentum=MOMENTUM,
+        **arrays,
     )  # fmt: skip
 
 
-def _names(hidden: tuple[int, ...]) -> list[str]:
-    return [*(f"hidden_{i}" for i in range(len(hidden))), "out"]
+def flat(weights: Any) -> list[Any]:
+    """Kernel and bias of each layer, in the order of the network."""
+    if "out" in weights:  # a dense network
+        names = [*sorted(name for name in weights if name != "out"), "out"]
+        return [weights[name][part] for name in names for part in ("kernel", "bias")]
+    layers = sorted({name.rpartition("_")[0] for name in weights})  # conv_0, conv_1, dense_0, ...
+    return [weights[f"{layer}_{part}"] for layer in layers for part in ("kernel", "bias")]
 
 
-def distance(ours: Any, saved: Path, hidden: tuple[int, ...]) -> float:
-    """Largest difference between jfed's averaged weights and PyTorch's."""
+def distance(ours: Any, saved: Path) -> float:
+    """Largest difference between jfed's averaged weights and PyTorch's, which come back in our layout."""
     with np.load(saved) as file:
         theirs = [file[f"arr_{i}"] for i in range(len(file.files))]
-    mine = [np.asarray(ours[n][part][0]) for n in _names(hidden) for part in ("kernel", "bias")]
-    return max(float(np.abs(a - (b.T if b.ndim == 2 else b)).max()) for a, b in zip(mine, theirs, strict=True))
+    mine = [np.asarray(w[0]) for w in flat(ours)]
+    return max(float(np.abs(a - b).max()) for a, b in zip(mine, theirs, strict=True))
 
 
 def run(repeats: int, torch_python: str | None) -> tuple[list[report.Row], list[str]]:
@@ -144,63 +179,69 @@ def run(repeats: int, torch_python: str | None) -> tuple[list[report.Row], list[
     rows: list[report.Row] = []
     if torch_python is None:
         notes = ["PyTorch's side is skipped: give an interpreter that has it, --torch-python or $JFED_TORCH_PYTHON."]
-        return [r for name, hidden in MODELS.items() for r in _alone(name, hidden, repeats)], notes
+        return [r for name, case in CASES.items() for r in _alone(name, case, repeats)], notes
     notes = []
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory())
         loops = [stack.enter_context(workers.Worker("torch_loop.py", torch_python)) for _ in jax.devices()]
-        for name, hidden in MODELS.items():
-            work = setting(hidden)
-            export(Path(folder, "round.npz"), work, hidden)
+        for name, case in CASES.items():
+            work = setting(case)
+            export(Path(folder, "round.npz"), work)
             versions = [loop.ask(load=str(Path(folder, "round.npz")))["version"] for loop in loops]
-            found, note = _beside(name, hidden, work, loops, folder, repeats)
+            found, note = _beside(name, work, loops, folder, repeats)
             rows += found
             notes.append(f"{note} PyTorch {versions[0]}.")
     return rows, notes
 
 
-def _alone(name: str, hidden: tuple[int, ...], repeats: int) -> list[report.Row]:
-    work, counts = setting(hidden), sorted({1, len(jax.devices())})
-    found = report.interleaved(repeats, *(timed(work, devices)[0] for devices in counts))
-    return [_steps(f"{name}; a run on each of {n} device(s)", v) for n, v in zip(counts, found, strict=True)]
+def _alone(name: str, case: Case, repeats: int) -> list[report.Row]:
+    work, counts = setting(case), sorted({1, len(jax.devices())})
+    found = report.interleaved(repeats, *(timed(work, devices, case.steps)[0] for devices in counts))
+    return [_steps(f"{name}; a run on each of {n} device(s)", case, v) for n, v in zip(counts, found, strict=True)]
 
 
-def _steps(case: str, rates: list[float], others: list[float] | None = None, *more: str) -> report.Row:
+def _steps(what: str, case: Case, rates: list[float], others: list[float] | None = None, *more: str) -> report.Row:
     """Rounds a second as client-steps a second."""
-    total = float(STEPS.sum())
-    return report.row(case, "client-steps/s", [r * total for r in rates], [r * total for r in others or []], *more)
+    total = float(case.steps.sum())
+    return report.row(what, "client-steps/s", [r * total for r in rates], [r * total for r in others or []], *more)
 
 
 def _beside(
-    name: str, hidden: tuple[int, ...], work: Setting, loops: list[workers.Worker], folder: str, repeats: int
+    name: str, work: Setting, loops: list[workers.Worker], folder: str, repeats: int
 ) -> tuple[list[report.Row], str]:
-    devices = len(jax.devices())
-    one, result = timed(work, 1)
-    every, _ = timed(work, devices)
-    few, _ = timed(work, 1, FEW)
+    devices, case = len(jax.devices()), work.case
+    one, result = timed(work, 1, case.steps)
+    every, _ = timed(work, devices, case.steps)
+    few, _ = timed(work, 1, case.few)
     saved = Path(folder, "weights.npz")
-    loops[0].ask(threads=1, save=str(saved))
-    apart = distance(result, saved, hidden)
+    loops[0].ask(threads=1, channels_last=False, save=str(saved))
+    apart = distance(result, saved)
     if not apart < TOLERANCE:
         raise AssertionError(f"{name}: the round's weights differ by {apart:.2g} from PyTorch's.")
 
-    def loop(threads: int) -> float:
-        return 1 / loops[0].ask(threads=threads)["seconds"]
+    def loop(threads: int, last: bool) -> float:
+        return 1 / loops[0].ask(threads=threads, channels_last=last)["seconds"]
 
-    def processes() -> float:
+    def processes(last: bool) -> float:
         for worker in loops:
-            worker.send(threads=1)
+            worker.send(threads=1, channels_last=last)
         return len(loops) / max(worker.receive()["seconds"] for worker in loops)
 
-    sides = [one, every, few, functools.partial(loop, 1), functools.partial(loop, devices), processes]
-    ours, ours_all, ours_few, *peers = report.interleaved(repeats, *sides)
-    names = ["PyTorch, 1 thread", f"PyTorch, {devices} threads", f"PyTorch, {devices} processes of 1 thread"]
-    best, against = max(zip(peers, names, strict=True), key=lambda side: float(np.median(side[0])))
-    left = FEW.sum() / STEPS.sum()
+    peers: dict[str, Callable[[], float]] = {}
+    for last in (False, True) if name.startswith("CNN") else (False,):
+        kind = ", channels last" if last else ""
+        peers[f"PyTorch, 1 thread{kind}"] = functools.partial(loop, 1, last)
+        peers[f"PyTorch, {devices} threads{kind}"] = functools.partial(loop, devices, last)
+        peers[f"PyTorch, {devices} processes of 1 thread{kind}"] = functools.partial(processes, last)
+    ours, ours_all, ours_few, *theirs = report.interleaved(repeats, one, every, few, *peers.values())
+    best, against = max(zip(theirs, peers, strict=True), key=lambda side: float(np.median(side[0])))
+    target = {"CNN e3cs-emnist": ">= 1", "CNN e3cs-cifar": ">= 0.7"}.get(name, ">= 2")
+    left = case.few.sum() / case.steps.sum()
     rows = [
-        _steps(f"{name}; a run on each of {devices} devices", ours_all, best, against, ">= 2"),
-        _steps(f"{name}; one run, 1 device", ours, peers[0], names[0]),
-        *(_steps(f"{name}; {peer}", rates) for peer, rates in zip(names, peers, strict=True)),
+        _steps(f"{name}; a run on each of {devices} devices", case, ours_all, best, against, target),
+        _steps(f"{name}; a run on each of {devices} devices", case, ours_all, ours, "one run, 1 device", ">= 1.3"),
+        _steps(f"{name}; one run, 1 device", case, ours, theirs[0], next(iter(peers))),
+        *(_steps(f"{name}; {peer}", case, rates) for peer, rates in zip(peers, theirs, strict=True)),
         report.row(
             f"{name}; every second client fails, {left:.0%} of the steps are left, 1 device",
             "rounds/s", ours_few, ours, "nobody fails", f"about {1 / left:.2g}",

@@ -21,29 +21,60 @@ class Loop:
             part = {name: file[name] for name in file.files}
         images = part["images"].astype(np.float32) / float(part["scale"])
         images = (images - float(part["mean"])) / float(part["std"])
-        self.images = torch.from_numpy(images.reshape(len(images), -1).astype(np.float32))
+        self.images = torch.from_numpy(images.transpose(0, 3, 1, 2).astype(np.float32).copy())
         self.labels = torch.from_numpy(part["labels"].astype(np.int64))
         self.batches = [[torch.from_numpy(b) for b in client] for client in part["batches"].astype(np.int64)]
         self.steps = part["steps"].tolist()
         self.rate, self.momentum = float(part["rate"]), float(part["momentum"])
-        layers = int(part["layers"])
-        self.weights = [part[f"{kind}_{i}"] for i in range(layers) for kind in ("kernel", "bias")]
+        self.weights = [part[f"weight_{i}"] for i in range(sum(name.startswith("weight_") for name in part))]
+        channels = [kernel.shape[-1] for kernel in self.weights[::2] if kernel.ndim == 4]
+        self.flat = channels[-1] if channels else images.shape[-1]  # channels of what is flattened
 
     def model(self) -> torch.nn.Sequential:
-        """The network with the round's initial weights."""
+        """The network with the round's initial weights: every convolution is followed by ReLU and a 2x2 pool."""
         parts: list[torch.nn.Module] = []
         for i in range(0, len(self.weights), 2):
             kernel, bias = self.weights[i : i + 2]
-            layer = torch.nn.Linear(*kernel.shape)
+            if kernel.ndim == 4:
+                rows, columns, inputs, outputs = kernel.shape
+                layer: torch.nn.Module = torch.nn.Conv2d(inputs, outputs, (rows, columns))
+                parts += [layer, torch.nn.ReLU(), torch.nn.MaxPool2d(2)]
+            else:
+                first = not any(isinstance(part, torch.nn.Linear) for part in parts)
+                layer = torch.nn.Linear(*kernel.shape)
+                parts += [torch.nn.Flatten(), layer, torch.nn.ReLU()] if first else [layer, torch.nn.ReLU()]
             with torch.no_grad():
-                layer.weight.copy_(torch.from_numpy(kernel.T.copy()))
+                layer.weight.copy_(torch.from_numpy(self._to_torch(i, kernel)))
                 layer.bias.copy_(torch.from_numpy(bias))
-            parts += [layer, torch.nn.ReLU()]
         return torch.nn.Sequential(*parts[:-1])
 
-    def round(self) -> list[torch.Tensor]:
+    def _to_torch(self, i: int, kernel: np.ndarray) -> np.ndarray:
+        if kernel.ndim == 4:
+            return kernel.transpose(3, 2, 0, 1).copy()
+        if i == self._first_dense():  # PyTorch flattens channels first
+            kernel = kernel.reshape(-1, self.flat, kernel.shape[1]).transpose(1, 0, 2).reshape(kernel.shape)
+        return kernel.T.copy()
+
+    def _first_dense(self) -> int:
+        return next(i for i in range(0, len(self.weights), 2) if self.weights[i].ndim == 2)
+
+    def from_torch(self, weights: list[np.ndarray]) -> list[np.ndarray]:
+        """Weights in the layout in which they came."""
+        back = []
+        for i, w in enumerate(weights):
+            if w.ndim == 4:
+                w = w.transpose(2, 3, 1, 0)
+            elif w.ndim == 2:
+                w = w.T
+                if i == self._first_dense():
+                    w = w.reshape(self.flat, -1, w.shape[1]).transpose(1, 0, 2).reshape(w.shape)
+            back.append(w)
+        return back
+
+    def round(self, channels_last: bool) -> list[torch.Tensor]:
         """Local training of every client, and the average of their models."""
-        start = self.model()
+        layout = torch.channels_last if channels_last else torch.contiguous_format
+        start, images = self.model().to(memory_format=layout), self.images.contiguous(memory_format=layout)
         initial = [w.detach().clone() for w in start.parameters()]
         total = [torch.zeros_like(w) for w in initial]
         loss = torch.nn.CrossEntropyLoss()
@@ -54,7 +85,7 @@ class Loop:
             optimizer = torch.optim.SGD(start.parameters(), lr=self.rate, momentum=self.momentum, fused=True)
             for batch in batches[:steps]:
                 optimizer.zero_grad()
-                loss(start(self.images[batch]), self.labels[batch]).backward()
+                loss(start(images[batch]), self.labels[batch]).backward()
                 optimizer.step()
             with torch.no_grad():
                 for sum_, w in zip(total, start.parameters(), strict=True):
@@ -74,10 +105,10 @@ def main() -> None:
         assert loop is not None
         torch.set_num_threads(request["threads"])
         started = time.perf_counter()
-        weights = loop.round()
+        weights = loop.round(request["channels_last"])
         seconds = time.perf_counter() - started
         if "save" in request:
-            np.savez(request["save"], *[w.numpy() for w in weights])
+            np.savez(request["save"], *loop.from_torch([w.numpy() for w in weights]))
         print(json.dumps({"seconds": seconds}), flush=True)
 
 
