@@ -1,8 +1,9 @@
 """Lanes: how a flat list of training jobs is laid out on a device.
 
 A job is (run, client, steps). `sequential` takes one after another with exact step counts: on a CPU a client's
-weights stay in one core's cache, and no convolution becomes a grouped one. `vmapped` runs all side by side,
-sorted by steps, in prefixes that shrink as short jobs end: for an accelerator.
+weights stay in one core's cache. `vmapped` has a number of places side by side, for an accelerator: the longest
+jobs begin, and a place whose job is done takes the next one, so that hardly any step is wasted on jobs that have
+ended, or on clients that fail.
 
 Both give the same updates up to rounding, and a job of no steps changes nothing.
 """
@@ -17,7 +18,7 @@ from jaxtyping import Bool, Int, PRNGKeyArray, UInt8
 
 from jfed.types import Algorithm, ClientData, Params, Report, Weights
 
-PREFIXES = (1.0, 0.75, 0.5, 0.25)  # share of the jobs still in the batch, stage by stage
+PLACES = 0.25  # of the jobs are side by side: about half have no steps, and the longest take twice the mean
 
 
 class Data(NamedTuple):
@@ -88,40 +89,78 @@ def _train_sequential(
     return lax.map(one, jobs)
 
 
+class _Places(NamedTuple):
+    """Jobs side by side; leading axis places.
+
+    Attributes:
+        job: which job each place holds, in sorted order; behind the last one if there is none left.
+        local: the algorithm's state.
+        own: the global weights of the job's run.
+        done: steps of the job done.
+    """
+
+    job: Int[Array, " places"]
+    local: Any
+    own: Weights
+    done: Int[Array, " places"]
+
+
+def _where(mask: Bool[Array, " places"], new: Any, old: Any) -> Any:
+    return jax.tree.map(lambda x, y: jnp.where(mask.reshape(-1, *[1] * (x.ndim - 1)), x, y), new, old)
+
+
 def _train_vmapped(
     algorithm: Algorithm, weights: Weights, params: Params, data: Data, jobs: Jobs
 ) -> tuple[Weights, Report]:
     order = jnp.argsort(-jobs.steps)
     jobs = jax.tree.map(lambda x: x[order], jobs)
     total = jobs.steps.shape[0]
+    number = max(1, round(PLACES * total))
+    busy = jnp.sum(jobs.steps > 0, dtype=jnp.int32)
 
-    def step(state: Any, job: Jobs, done: Int[Array, ""]) -> Any:
-        own = jax.tree.map(lambda x: x[job.run], weights)
+    def at(job: Int[Array, " places"]) -> Jobs:
+        return jax.tree.map(lambda x: x[jnp.minimum(job, total - 1)], jobs)
+
+    def begin(job: Int[Array, " places"]) -> _Places:
+        local, own, _, _ = jax.vmap(lambda one: _start(algorithm, weights, params, data, one))(at(job))
+        return _Places(job, local, own, jnp.zeros(number, jnp.int32))
+
+    def step(local: Any, own: Weights, job: Jobs) -> Any:
         own_params = jax.tree.map(lambda x: x[job.run], params)
-        moved = algorithm.step(state, own, own_params, data.client(job.run, job.client))
-        return jax.tree.map(lambda new, old: jnp.where(done < job.steps, new, old), moved, state)
+        return algorithm.step(local, own, own_params, data.client(job.run, job.client))
 
-    local = jax.vmap(lambda job: _start(algorithm, weights, params, data, job)[0])(jobs)
-    done = jnp.int32(0)
-    widths = sorted({max(1, round(share * total)) for share in PREFIXES}, reverse=True)
-    for width, next_width in zip(widths, [*widths[1:], 0], strict=True):
-        prefix = jax.tree.map(lambda x, w=width: x[:w], (local, jobs))
-        until = jobs.steps[next_width]  # sorted: nobody behind the next prefix has more to do
+    def exchange(carry: tuple[_Places, Array, Any], ended: Bool[Array, " places"]) -> tuple[_Places, Array, Any]:
+        places, following, results = carry
+        finished = jax.vmap(algorithm.finish)(places.local, places.own)
+        where = jnp.where(ended, places.job, total)
+        results = jax.tree.map(lambda all_, x: all_.at[where].set(x, mode="drop"), results, finished)
+        job = following + jnp.cumsum(ended, dtype=jnp.int32) - 1
+        fresh = begin(jnp.where(job < busy, job, total))
+        return _where(ended, fresh, places), following + ended.sum(dtype=jnp.int32), results
 
-        def advance(carry: tuple[Any, Array], these: Jobs = prefix[1]) -> tuple[Any, Array]:
-            state, done = carry
-            return jax.vmap(step, in_axes=(0, 0, None))(state, these, done), done + 1
+    def advance(carry: tuple[_Places, Array, Any]) -> tuple[_Places, Array, Any]:
+        places, following, results = carry
+        job = at(places.job)
+        works = places.job < total
+        local = _where(works, jax.vmap(step)(places.local, places.own, job), places.local)
+        places = places._replace(local=local, done=places.done + works)
+        ended = works & (places.done >= job.steps)
+        carry = (places, following, results)
+        return lax.cond(ended.any(), lambda: exchange(carry, ended), lambda: carry)
 
-        def unfinished(carry: tuple[Any, Array], until: Array = until) -> Bool[Array, ""]:
-            return carry[1] < until
+    def unfinished(carry: tuple[_Places, Array, Any]) -> Bool[Array, ""]:
+        return jnp.any(carry[0].job < total)
 
-        state, done = lax.while_loop(unfinished, advance, (prefix[0], done))
-        local = jax.tree.map(lambda whole, part, w=width: whole.at[:w].set(part), local, state)
+    def untrained(job: Jobs) -> tuple[Weights, Report]:
+        local, own, _, _ = _start(algorithm, weights, params, data, job)
+        return algorithm.finish(local, own)
 
-    own = jax.tree.map(lambda x: x[jobs.run], weights)
-    result = jax.vmap(algorithm.finish)(local, own)
+    first = jnp.arange(number, dtype=jnp.int32)
+    places = begin(jnp.where(first < busy, first, total))
+    carry = (places, jnp.int32(number), jax.vmap(untrained)(jobs))
+    _, _, results = lax.while_loop(unfinished, advance, carry)
     back = jnp.argsort(order)
-    return jax.tree.map(lambda x: x[back], result)
+    return jax.tree.map(lambda x: x[back], results)
 
 
 LANES: dict[str, Lane] = {
