@@ -1,0 +1,163 @@
+"""One local SGD step of 20 clients with weights of their own: jfed's lane against `jax.vmap` over flax's convolution.
+
+Batches of 40, momentum. jfed trains the clients of a run one after another, a run on each device; the peer takes all
+clients of a run at once, where a vmapped linen network becomes grouped convolutions, on one device and with a run
+on each; its better rate counts. Both start from the same weights, and their updates must agree before anything is
+timed.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import linen
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec
+
+from benchmarks import report
+from jfed.algorithms import local_sgd
+from jfed.engine.lanes import LANES, Data, Jobs
+from jfed.models import MODELS, classifier, cnn, losses
+from jfed.types import Dims
+
+CLIENTS, BATCH = 20, 40
+RATE, MOMENTUM = 0.01, 0.9
+CASES = {
+    "e3cs-emnist": (classifier.Inputs((28, 28, 1), 26, 255.0, 0.1307, 0.3081), 10, ">= 2.5"),
+    "e3cs-cifar": (classifier.Inputs((32, 32, 3), 10, 255.0, 0.5, 0.5), 1, ">= 6"),
+}
+TOLERANCE = 1e-4
+
+
+class Plain(linen.Module):
+    """The same network from flax's own layers, and with its names for weights replaced by position."""
+
+    options: cnn.Options
+    classes: int
+
+    @linen.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Logits of scaled images."""
+        for channels in self.options.channels:
+            x = linen.max_pool(linen.relu(linen.Conv(channels, (5, 5), padding="VALID")(x)), (2, 2), (2, 2))
+        x = x.reshape(x.shape[0], -1)
+        for width in self.options.hidden:
+            x = linen.relu(linen.Dense(width)(x))
+        return linen.Dense(self.classes)(x)
+
+
+def _data(inputs: classifier.Inputs) -> Data:
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (CLIENTS * BATCH, *inputs.shape), dtype=np.uint8)
+    labels = rng.integers(0, inputs.num_classes, len(images), dtype=np.int32)
+    positions = np.arange(len(images), dtype=np.int32).reshape(1, CLIENTS, BATCH)
+    sizes, none = jnp.full((1, CLIENTS), BATCH, jnp.int32), jnp.zeros((1, 1), jnp.int32)
+    return Data(jnp.asarray(images), jnp.asarray(labels), jnp.asarray(positions), sizes, none, jnp.ones(1, jnp.int32))
+
+
+def _renamed(weights: Any) -> Any:
+    """jfed's weights under flax's names."""
+    names = sorted({name.rpartition("_")[0] for name in weights})
+    kinds = {"conv": "Conv", "dense": "Dense"}
+    return {
+        f"{kinds[name.partition('_')[0]]}_{name.partition('_')[2]}": {
+            part: weights[f"{name}_{part}"] for part in ("kernel", "bias")
+        }
+        for name in names
+    }
+
+
+def _ours(options: cnn.Options, inputs: classifier.Inputs, steps: int) -> tuple[Callable[..., Any], Any]:
+    model = classifier.make(options, inputs)
+    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, BATCH), model, losses.cross_entropy)
+    params = local_sgd.Params(*(jnp.full(1, x) for x in (RATE, MOMENTUM, 0.0)))
+    clients = jnp.arange(CLIENTS, dtype=jnp.int32)
+    jobs = Jobs(
+        jnp.zeros(CLIENTS, jnp.int32), clients, jnp.full(CLIENTS, steps, jnp.int32),
+        jax.random.split(jax.random.key(0), CLIENTS),
+    )  # fmt: skip
+
+    def train(weights: Any, data: Data) -> Any:
+        own = jax.tree.map(lambda x: x[None], weights)
+        return LANES["sequential"].train(algorithm, own, params, data, jobs)[0]
+
+    return train, model.init(jax.random.key(1))
+
+
+def _peer(options: cnn.Options, inputs: classifier.Inputs, steps: int) -> Callable[..., Any]:
+    net, sgd = Plain(options, inputs.num_classes), optax.sgd(RATE, MOMENTUM)
+
+    def train(weights: Any, data: Data) -> Any:
+        def client(positions: jax.Array) -> Any:
+            images, labels = classifier.scaled(data.images[positions], inputs, "dataset"), data.labels[positions]
+
+            def loss(w: Any) -> jax.Array:
+                logits = net.apply({"params": w}, images)
+                return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()  # type: ignore[arg-type]
+
+            def step(_: Any, carry: Any) -> Any:
+                w, state = carry
+                change, state = sgd.update(jax.grad(loss)(w), state)
+                return optax.apply_updates(w, change), state
+
+            last, _ = lax.fori_loop(0, steps, step, (weights, sgd.init(weights)))
+            return jax.tree.map(jnp.subtract, last, weights)
+
+        return jax.vmap(client)(data.positions[0])
+
+    return train
+
+
+def _timed(train: Callable[..., Any], weights: Any, data: Data, devices: int, steps: int) -> tuple[Callable, Any]:
+    """Steps of 20 clients a second, with a run on each device; and the updates of a run."""
+    mesh = Mesh(np.array(jax.devices()[:devices]), ("run",))
+    shared, runs = PartitionSpec(), PartitionSpec("run")
+
+    def one(weights: Any, data: Data) -> Any:
+        return jax.tree.map(lambda x: x[None], train(weights, data))
+
+    mapped = jax.jit(jax.shard_map(one, mesh=mesh, in_specs=(shared, shared), out_specs=runs, check_vma=False))
+    result = jax.block_until_ready(mapped(weights, data))
+
+    def once() -> float:
+        started = time.perf_counter()
+        jax.block_until_ready(mapped(weights, data))
+        return devices * steps / (time.perf_counter() - started)
+
+    return once, jax.tree.map(lambda x: np.asarray(x[0]), result)
+
+
+def run(repeats: int) -> tuple[list[report.Row], list[str]]:
+    """All rows, and notes."""
+    rows: list[report.Row] = []
+    notes = []
+    devices = len(jax.devices())
+    for name, (inputs, steps, target) in CASES.items():
+        options: Any = MODELS[name]
+        data = _data(inputs)
+        train, weights = _ours(options, inputs, steps)
+        ours, result = _timed(train, weights, data, devices, steps)
+        alone, _ = _timed(train, weights, data, 1, steps)
+        renamed = _renamed(weights)
+        peer, theirs = _timed(_peer(options, inputs, steps), renamed, data, 1, steps)
+        both, _ = _timed(_peer(options, inputs, steps), renamed, data, devices, steps)
+        pairs = zip(jax.tree.leaves(_renamed(result)), jax.tree.leaves(theirs), strict=True)
+        apart = max(float(np.abs(a - b).max()) for a, b in pairs)
+        if not apart < TOLERANCE:
+            raise AssertionError(f"{name}: updates differ by {apart:.2g} from flax's.")
+        rates, one, grouped, spread = report.interleaved(repeats, ours, alone, peer, both)
+        best = max((grouped, spread), key=lambda x: float(np.median(x)))
+        rows += [
+            report.row(f"{name}; a run on each of {devices} devices", "steps of 20 clients/s", rates, best,
+                       "vmap over flax's convolution", target),
+            report.row(f"{name}; a run on each of {devices} devices", "steps of 20 clients/s", rates, one,
+                       "one run, 1 device", ">= 1.3"),
+            report.row(f"{name}; vmap over flax's convolution, 1 device", "steps of 20 clients/s", grouped),
+            report.row(f"{name}; the same, a run on each of {devices} devices", "steps of 20 clients/s", spread),
+        ]  # fmt: skip
+        notes.append(f"{name}: after {steps} step(s) the updates are within {apart:.1g} of flax's.")
+    return rows, notes
