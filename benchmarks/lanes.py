@@ -1,0 +1,77 @@
+"""The vmapped lane by number of runs in a block: what an accelerator gains from stacking, and what precision costs.
+
+The rounds of `rounds.py` (20 clients, 1 to 4 epochs), of which every second client fails, on one device. `highest`
+is float32 throughout; by default some accelerators multiply matrices in fewer bits. This decides the default block.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks import report
+from benchmarks.rounds import CASES, CLIENTS, MOMENTUM, RATE, Case, setting
+from jfed.algorithms import local_sgd
+from jfed.engine.lanes import LANES, Data, Jobs
+from jfed.engine.memory import size
+from jfed.models import classifier, losses
+from jfed.types import Dims
+
+RUNS = {"cpu": (1, 4), "gpu": (1, 4, 16, 64), "tpu": (1, 4, 16, 64)}
+NETS = {"cpu": ("MLP 784-200-10",), "gpu": ("CNN e3cs-emnist", "CNN e3cs-cifar"), "tpu": ("CNN e3cs-emnist",)}
+
+
+def timed(case: Case, runs: int, lane: str, precision: str | None) -> tuple[Callable[[], float], int]:
+    """A function that returns client-steps a second, and the bytes of temporaries."""
+    work = setting(case)
+    model = classifier.make(case.options, case.inputs)
+    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, 45), model, losses.cross_entropy)
+    params = local_sgd.Params(*(jnp.full(runs, x) for x in (RATE, MOMENTUM, 0.0)))
+    weights, positions, sizes = (
+        jax.tree.map(lambda x: jnp.repeat(x, runs, 0), x)
+        for x in (work.weights, work.data.positions, work.data.num_samples)
+    )
+    data = Data(work.data.images, work.data.labels, positions, sizes, *work.data[4:])
+    jobs = Jobs(
+        jnp.repeat(jnp.arange(runs, dtype=jnp.int32), CLIENTS),
+        jnp.tile(jnp.arange(CLIENTS, dtype=jnp.int32), runs),
+        jnp.tile(jnp.asarray(case.few), runs),
+        jax.random.split(jax.random.key(0), runs * CLIENTS),
+    )
+
+    def train(weights: Any, data: Data, jobs: Jobs) -> Any:
+        return LANES[lane].train(algorithm, weights, params, data, jobs)[0]
+
+    with jax.default_matmul_precision(precision or "default"):
+        compiled = jax.jit(train).lower(weights, data, jobs).compile()
+    jax.block_until_ready(compiled(weights, data, jobs))
+    steps, found = float(np.sum(case.few)) * runs, compiled.memory_analysis()
+
+    def once() -> float:
+        started = time.perf_counter()
+        jax.block_until_ready(compiled(weights, data, jobs))
+        return steps / (time.perf_counter() - started)
+
+    return once, found.temp_size_in_bytes if found else 0
+
+
+def run(repeats: int) -> tuple[list[report.Row], list[str]]:
+    """All rows, and notes."""
+    backend = jax.default_backend()
+    rows: list[report.Row] = []
+    notes = []
+    for name in NETS[backend]:
+        precisions = ("default",) if backend == "cpu" else ("default", "highest")
+        cells = [(lane, n, p) for lane in ("vmapped",) for n in RUNS[backend] for p in precisions]
+        if backend == "cpu":
+            cells.append(("sequential", 1, "default"))
+        made = [timed(CASES[name], n, lane, p) for lane, n, p in cells]
+        found = report.interleaved(repeats, *(once for once, _ in made))
+        for (lane, n, precision), rates, (_, temporaries) in zip(cells, found, made, strict=True):
+            case = f"{name}; {lane}, {n} run(s), {precision} precision"
+            rows.append(report.row(case, "client-steps/s", rates, found[0], "1 run, vmapped"))
+            notes.append(f"{case}: {size(temporaries)} of temporaries.")
+    return rows, notes

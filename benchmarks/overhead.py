@@ -1,0 +1,51 @@
+"""What evaluation, checkpoints, results and progress cost in a run that trains, beside its training alone.
+
+EMNIST letters with E3CS's network if the data set is at hand (`jfed data list`), else a small network on the shipped
+digits. One run on each device; evaluation after every second round, as in the experiment.
+"""
+
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import jax
+
+import jfed
+from benchmarks import report
+from jfed.data import load
+from jfed.models import MODELS
+
+ROUNDS = 10
+
+
+def config() -> jfed.Config:
+    """The experiment's setting, or a small one."""
+    if load.where("emnist_letters"):
+        training = jfed.Training(dataset="emnist_letters", model=MODELS["e3cs-emnist"])
+        return jfed.Config(num_rounds=ROUNDS, training=training)
+    training = jfed.Training(samples_per_client=35, test_set="official", model=MODELS["cnn"], batch_size=10)
+    return jfed.Config(num_clients=40, cohort_size=8, num_rounds=ROUNDS, training=training)
+
+
+def run(repeats: int) -> tuple[list[report.Row], list[str]]:
+    """All rows, and notes."""
+    base, seeds = config(), range(len(jax.devices()))
+    assert base.training is not None
+
+    def alone() -> float:
+        points = jfed.methods(jfed.replace(base, {"eval_every": ROUNDS}), ["uniform"])
+        started = time.perf_counter()
+        jfed.run(points, seeds, progress=False)
+        return time.perf_counter() - started
+
+    def whole() -> float:
+        points = jfed.methods(jfed.replace(base, {"eval_every": 2}), ["uniform"])
+        with TemporaryDirectory() as folder:
+            started = time.perf_counter()
+            jfed.run(points, seeds, out=Path(folder), layout=jfed.Layout(checkpoint_s=5.0))
+            return time.perf_counter() - started
+
+    alone()  # compiles
+    plain, full = report.interleaved(repeats, alone, whole)
+    case = f"{base.training.dataset}, {ROUNDS} rounds: evaluation, checkpoints, results and progress, all in all"
+    return [report.row(case, "s", full, plain, "training, one evaluation", "<= 1.10")], []
