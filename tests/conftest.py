@@ -1,6 +1,7 @@
 """Set-up before jax and jfed are imported: two CPU devices, checked shapes, no cache between runs."""
 
 import os
+import platform
 
 import hypothesis
 import jax
@@ -32,6 +33,10 @@ hypothesis.settings.load_profile("jfed")
 
 
 def pytest_configure(config):
-    """Let XLA optimise less in the quick suite, so that it compiles three times faster; `-m proof` optimises fully."""
+    """Let XLA optimise less in the quick suite, so that it compiles three times faster; `-m proof` optimises fully.
+
+    At this level LLVM fails on some AVX-512 code ("Cannot select: SUBV_BROADCAST_LOAD"), so AVX2 has to do.
+    """
     if config.getoption("markexpr") != "proof":
-        os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
+        isa = " --xla_cpu_max_isa=AVX2" if platform.machine().lower() in ("x86_64", "amd64") else ""
+        os.environ.setdefault("XLA_FLAGS", f"--xla_backend_optimization_level=1{isa}")
