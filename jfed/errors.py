@@ -12,6 +12,14 @@ class DataError(ConfigError):
     """Data that cannot be had or do not fit."""
 
 
+class StorageError(ConfigError):
+    """Results that cannot be written; what was finished before is kept."""
+
+
+class Unfinished(RuntimeError):
+    """A command that left in good order before its work was done; the same command goes on from there."""
+
+
 def unknown(kind: str, name: object, choices: Iterable[str]) -> ConfigError:
     """Build the error for an unknown name, with near matches and all choices."""
     choices = sorted(choices)

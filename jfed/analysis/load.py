@@ -91,7 +91,7 @@ def swept(dataset: xr.Dataset) -> list[tuple[dict[str, Any], np.ndarray]]:
 
 
 def tidy(dataset: xr.Dataset, metrics: Mapping[str, xr.DataArray], by: Sequence[str] = ()) -> pd.DataFrame:
-    """One row per run: scheme, seed, and the given numbers.
+    """One row per run: scheme, seed, and the given numbers. Those of a run that broke are NaN: it has failed.
 
     Args:
         dataset: from `load`.
@@ -99,6 +99,7 @@ def tidy(dataset: xr.Dataset, metrics: Mapping[str, xr.DataArray], by: Sequence[
         by: see `schemes`.
     """
     frame = pd.DataFrame({"scheme": schemes(dataset, by), "seed": dataset["seed"].values})
+    broken = dataset["broken_round"].values > 0 if "broken_round" in dataset else np.zeros(len(frame), bool)
     for name, values in metrics.items():
-        frame[name] = values.values
+        frame[name] = np.where(broken, np.nan, values.values) if broken.any() else values.values
     return frame

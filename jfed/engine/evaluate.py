@@ -12,7 +12,7 @@ from jfed.engine.lanes import Data, Lane
 from jfed.models.losses import Score, score
 from jfed.types import Model, Probe, Weights
 
-BATCH = 512  # images evaluated at once; bounds the temporaries
+BATCH = 64  # images evaluated at once: what convolutions unfold of them stays in a core's cache
 
 
 class Quality(NamedTuple):
@@ -43,15 +43,20 @@ def _quality(total: Score, count: Int[Array, ""]) -> Quality:
     return Quality(total.loss / count, total.correct / count)  # NaN if there is none
 
 
-def test_quality(lane: Lane, model: Model, weights: Weights, data: Data) -> Quality:
-    """Quality of each run's model on its test images, (runs,); NaN once a model has diverged."""
+def finite(quality: Quality, sound: Bool[Array, "..."]) -> Quality:
+    """NaN for a model that is not sound, and wherever the loss is not finite."""
+    good = sound & jnp.isfinite(quality.loss)
+    return jax.tree.map(lambda x: jnp.where(good, x, jnp.nan), quality)
+
+
+def test_quality(lane: Lane, model: Model, weights: Weights, data: Data, sound: Bool[Array, " runs"]) -> Quality:
+    """Quality of each run's model on its test images, (runs,); NaN for a model that is broken."""
 
     def one(args: tuple[Any, Array, Array]) -> Quality:
         own, positions, count = args
-        quality = _quality(_score(model, own, data, positions, jnp.arange(positions.shape[0]) < count), count)
-        return jax.tree.map(lambda x: jnp.where(jnp.isfinite(quality.loss), x, jnp.nan), quality)
+        return _quality(_score(model, own, data, positions, jnp.arange(positions.shape[0]) < count), count)
 
-    return lane.each(one, (weights, data.test_positions, data.num_test))
+    return finite(lane.each(one, (weights, data.test_positions, data.num_test)), sound)
 
 
 def client_quality(

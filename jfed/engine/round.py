@@ -39,6 +39,7 @@ class RunState(NamedTuple):
         weights: the global model; () in a selection-only run.
         times_selected: so far.
         times_succeeded: so far, while selected.
+        broken_round: first round after which the model was not finite, 0 if there is none; () like `weights`.
     """
 
     environment: Any
@@ -47,6 +48,7 @@ class RunState(NamedTuple):
     weights: Any
     times_selected: Int[Array, " clients"]
     times_succeeded: Int[Array, " clients"]
+    broken_round: Any
 
 
 class Record(NamedTuple):
@@ -90,6 +92,7 @@ def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Int[Array, " client
             weights=() if parts.model is None else parts.model.init(prng.at(keys.model, 0)),
             times_selected=zero,
             times_succeeded=zero,
+            broken_round=() if parts.model is None else jnp.int32(0),
         )
 
     return init
@@ -137,12 +140,12 @@ def make_round(spec: Spec) -> Round:
 
     def train(
         keys: prng.Keys, params: RunParams, state: RunState, data: Data, returned: Array, selected: Array,
-        plan: Plan, t: Array,
+        sound: Array, plan: Plan, t: Array,
     ) -> tuple[Any, Float[Array, "runs clients"]]:  # fmt: skip
         assert algorithm is not None and spec.training is not None
         runs = returned.shape[0]
         client = jax.vmap(lambda mask: ops.first_slots(mask, slots))(returned)
-        used = client < num_clients
+        used = (client < num_clients) & sound[:, None]
         safe = jnp.minimum(client, num_clients - 1)
         row = jnp.arange(runs, dtype=jnp.int32)[:, None]
         job_keys = jax.vmap(lambda key, who: jax.vmap(lambda c: prng.at(key, t, c))(who))(keys.training, safe)
@@ -208,11 +211,19 @@ def make_round(spec: Spec) -> Round:
             assert isinstance(data, Data)
             # A client that does not return is not trained: its model is lost, and nothing else of it is kept.
             returned: Bool[Array, "runs clients"] = cohort.selected & outcome.succeeded
-            weights, loss = train(keys, params, state, data, returned, cohort.selected, plan, t)
-            state = state._replace(weights=weights)
+            # Nor is one whose run is broken: nothing can come of it.
+            sound = state.broken_round == 0
+            plan = Plan(jnp.where(sound[:, None], plan.steps, 0))
+            weights, loss = train(keys, params, state, data, returned, cohort.selected, sound, plan, t)
+            breaks = sound & ~jax.vmap(_finite)(weights)
+            state = state._replace(weights=weights, broken_round=jnp.where(breaks, t, state.broken_round))
         return jax.vmap(learn, in_axes=(0, 0, axes, 0, 0, 0, 0))(params, state, view, cohort, plan, outcome, loss)
 
     return one_round
+
+
+def _finite(weights: Any) -> Bool[Array, ""]:
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(weights)]))
 
 
 def _view_axes(selector: Any) -> Any:

@@ -17,7 +17,7 @@ from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Int
 
 from jfed import prng
-from jfed.engine.evaluate import Quality, client_quality, test_quality
+from jfed.engine.evaluate import Quality, client_quality, finite, test_quality
 from jfed.engine.lanes import LANES, Data
 from jfed.engine.round import Record, RunParams, RunState, make_init, make_round
 from jfed.engine.spec import Spec, build
@@ -114,7 +114,7 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
             if model is None:
                 return ()
             assert isinstance(data, Data)
-            return test_quality(lane, model, state.weights, data)
+            return test_quality(lane, model, state.weights, data, state.broken_round == 0)
 
         def empty(tree: Any) -> Any:
             return jax.tree.map(lambda x: jnp.zeros((spec.chunk_rounds, *x.shape), x.dtype), tree)
@@ -147,7 +147,8 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
         runs, clients = block.num_samples.shape
         everybody = Probe(jnp.ones((runs, clients), bool), jnp.full(runs, jnp.iinfo(jnp.int32).max, jnp.int32))
         keys = jax.vmap(prng.keys)(block.seeds).selector
-        return client_quality(lane, model, state.weights, data, everybody, keys)
+        quality = client_quality(lane, model, state.weights, data, everybody, keys)
+        return finite(quality, state.broken_round[:, None] == 0)
 
     mesh = Mesh(np.array(jax.devices()[:num_devices]), ("block",))
     runs, shared, rounds = PartitionSpec("block"), PartitionSpec(), PartitionSpec(None, "block")

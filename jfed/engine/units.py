@@ -4,6 +4,7 @@ Points with the same static half form a compile group. In a group, (seed, point)
 slowest so that more seeds leave the earlier units as they are, and cut into blocks of a fixed size.
 """
 
+import dataclasses
 import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from jfed.selectors import SELECTORS
 from jfed.sweep import Point
 from jfed.types import Dims, Problem
 
-RESULTS_VERSION = 1  # raised whenever the same config and seed would give other numbers
+RESULTS_VERSION = 2  # raised whenever the same config and seed would give other numbers
 SELECTION_BLOCK = 64  # on a CPU 128 is no faster, 16 is about 1.5 times slower
 TRAINING_BLOCK = {"sequential": 1, "vmapped": 16}  # a CPU gains little from more; 16 is a guess for accelerators
 CHUNK_ROUNDS = {False: 500, True: 25}
@@ -40,17 +41,23 @@ class Layout:
     """How work is laid out; recorded with the results, and no part of what they mean.
 
     Attributes:
-        block_size: runs of a block; None means 64, or with training 1 on a CPU and 16 elsewhere. The default
-            does not depend on the number of runs, so that more seeds leave what is done as it is.
-        chunk_rounds: rounds between two looks by the host; None means 500 (25 with training).
+        block_size: runs of a block; None means 64, or with training 1 on a CPU and 16 elsewhere, halved until the
+            program fits into memory. The default does not depend on the number of runs, so that more seeds leave
+            what is done as it is.
+        chunk_rounds: rounds between two looks by the host, at most; None means 500 (25 with training). A chunk that
+            would take longer than ten seconds is cut shorter.
         lane: "sequential" or "vmapped"; None means sequential on a CPU, else vmapped.
         record_selected: keep the cohort of every round.
+        checkpoint_s: seconds between two checkpoints, at least; 0 writes one after every chunk.
+        max_seconds: leave with `Unfinished` at the end of the chunk in which this time is up; None means never.
     """
 
     block_size: int | None = None
     chunk_rounds: int | None = None
     lane: str | None = None
     record_selected: bool = False
+    checkpoint_s: float = 30.0
+    max_seconds: float | None = None
 
 
 class Run(NamedTuple):
@@ -206,6 +213,9 @@ def plan(
     for name in ("block_size", "chunk_rounds"):
         size = getattr(layout, name)
         require(size is None or size >= 1, f"{name} must be at least 1, found {size}.")
+    for name in ("checkpoint_s", "max_seconds"):
+        seconds = getattr(layout, name)
+        require(seconds is None or seconds >= 0, f"{name} must be at least 0, found {seconds}.")
     if layout.lane not in (None, *LANES):
         raise unknown("lane", layout.lane, LANES)
     groups: dict[Any, list[Point]] = {}
@@ -223,8 +233,15 @@ def plan(
         runs = [Run(point, s) for s in every for point in members]
         default = SELECTION_BLOCK if spec.training is None else TRAINING_BLOCK[spec.lane]
         size = layout.block_size or default
-        units += [Unit(number, spec, tuple(runs[i : i + size]), size, data_dir) for i in range(0, len(runs), size)]
+        units += cut([Unit(number, spec, tuple(runs), len(runs), data_dir)], size)
     return units
+
+
+def cut(group: Sequence[Unit], size: int) -> list[Unit]:
+    """The runs of a compile group in blocks of this size."""
+    runs = [run for unit in group for run in unit.runs]
+    blocks = [tuple(runs[i : i + size]) for i in range(0, len(runs), size)]
+    return [dataclasses.replace(group[0], runs=block, block_size=size) for block in blocks]
 
 
 def _check_training(point: Point, spec: Spec, seeds: Sequence[prng.Seeds], data_dir: str | None) -> None:

@@ -104,18 +104,6 @@ def test_files_hold_nothing_that_differs_between_two_directories(where, tmp_path
     assert not [n for n in a if not n.endswith(".nc")]
 
 
-def test_a_failed_write_leaves_no_file(tmp_path, monkeypatch):
-    def fail(self, path, **kwargs):
-        path.write_bytes(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(xr.Dataset, "to_netcdf", fail)
-    store.prepare(tmp_path)
-    with pytest.raises(OSError, match="disk full"):
-        store.write_unit(tmp_path, "x", xr.Dataset())
-    assert list((tmp_path / "results").iterdir()) == []
-
-
 def test_the_recorded_cohorts_are_those_that_were_counted(where):
     done = run(where, [0, 1], Layout(block_size=2, chunk_rounds=T, record_selected=True))
     assert done.selected.dims == ("run", "round", "byte")

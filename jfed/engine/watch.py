@@ -1,0 +1,133 @@
+"""How long a chunk is, how far a sweep is, and how much time is left."""
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+CHUNK_S = 10.0  # what a chunk takes, so that progress and Ctrl-C need not wait
+GROWTH = 32  # a chunk is at most so many times as long as the last: one quick round may be a fluke
+LINE_S = 60.0  # between two lines in a log
+
+
+class Pace:
+    """Sizes chunks from the time that rounds take. The first two are of one round: the first one also compiles."""
+
+    def __init__(self, most: int) -> None:
+        """At most so many rounds a chunk."""
+        self._most = most
+        self._chunks = 0
+        self._rounds = 1
+
+    def rounds(self) -> int:
+        """Rounds of the next chunk."""
+        return self._rounds
+
+    def took(self, rounds: int, seconds: float) -> None:
+        """A chunk is done."""
+        self._chunks += 1
+        if self._chunks > 1:
+            fitting = int(rounds * CHUNK_S / max(seconds, 1e-9))
+            self._rounds = max(1, min(fitting, GROWTH * self._rounds, self._most))
+
+
+class Watch:
+    """Shows progress on stderr: a bar in a terminal, else a line now and then.
+
+    Work is counted in rounds of a batch of units, as a batch that leaves devices idle takes as long. The time left
+    is that of the work left at the rate seen so far (in this compile group, if it has one yet), and what compiling
+    took, once for each group to come. First chunks, which compile, do not count for rates.
+    """
+
+    def __init__(self, work: Sequence[int], runs: int, runs_done: int, show: bool) -> None:
+        """Work of each compile group, runs of the sweep, and how many of them were done before."""
+        self._ahead: list[float] = list(work)
+        self._runs, self._runs_done = runs, runs_done
+        self._label, self._round, self._rounds = "", 0, 0
+        self._left = 0.0  # of this group's work
+        self._compiled: list[float] = []  # seconds up to the end of a group's first chunk
+        self._since: float | None = None  # that end, in this group
+        self._measured = [0.0, 0.0]  # seconds and work behind it, in this group
+        self._before = [0.0, 0.0]  # the same of earlier groups
+        self._started = time.monotonic()
+        self._told = self._started - 0.8 * LINE_S  # the first line soon
+        console = Console(stderr=True)
+        columns = (SpinnerColumn(), BarColumn(10), TextColumn("{task.description}"))
+        self._show = show
+        live = console.is_terminal or console.is_jupyter
+        self._bar = Progress(*columns, console=console) if show and live else None
+        self._task = self._bar.add_task("", total=sum(work)) if self._bar else None
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def group(self, label: str, rounds: int, work: int) -> None:
+        """A compile group begins: what it is called, rounds of each run, and the work left in it."""
+        self._before = [a + b for a, b in zip(self._before, self._measured, strict=True)]
+        self._measured, self._since = [0.0, 0.0], None
+        self._label, self._round, self._rounds = label, 0, rounds
+        self._ahead.pop(0)
+        self._left = work
+        self._started = time.monotonic()
+        self._tell()
+
+    def again(self) -> None:
+        """The group that has begun will begin once more, cut up in another way."""
+        self._ahead.insert(0, self._left)
+
+    def chunk(self, round: int, rounds: int) -> None:
+        """A chunk of so many rounds has ended with this round."""
+        now = time.monotonic()
+        self._round = round
+        self._left -= rounds
+        if self._since is None:
+            self._since = now
+            self._compiled.append(now - self._started)
+        else:
+            self._measured = [now - self._since, self._measured[1] + rounds]
+        self._tell()
+
+    def unit(self, runs: int) -> None:
+        """A unit of so many runs is done, and its result is in place."""
+        self._runs_done += runs
+        self._tell()
+
+    def seconds_left(self) -> float | None:
+        """An estimate; None before there is a rate."""
+        seconds, work = (a + b for a, b in zip(self._before, self._measured, strict=True))
+        if not work:
+            return None
+        overall = seconds / work
+        own = self._measured[0] / self._measured[1] if self._measured[1] else overall
+        compiling = len(self._ahead) * sum(self._compiled) / len(self._compiled)
+        return self._left * own + sum(self._ahead) * overall + compiling
+
+    def __str__(self) -> str:
+        where = f"{self._label}: round {self._round} of {self._rounds}"
+        return f"{where}, {self._runs_done} of {self._runs} runs done"
+
+    def _tell(self) -> None:
+        left = self.seconds_left()
+        text = str(self) + (f", about {duration(left)} left" if left else "")
+        if self._bar and self._task is not None:
+            total = self._bar.tasks[0].total or 0
+            self._bar.update(self._task, completed=total - self._left - sum(self._ahead), description=text)
+        elif self._show and left and time.monotonic() - self._told >= LINE_S:
+            self._told = time.monotonic()
+            print(text, file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say it: "50 s", "34 min", "3.2 h"."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:.1f} h"
