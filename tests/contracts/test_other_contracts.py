@@ -1,6 +1,7 @@
 """What every world, controller, algorithm and model owes the engine."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,8 @@ from jfed.algorithms import ALGORITHMS, local_sgd
 from jfed.controllers import CONTROLLERS
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.envs import ENVIRONMENTS, volatility
-from jfed.models import MODELS, dense
+from jfed.models import MODELS, classifier
+from jfed.models.classifier import Inputs
 from jfed.models.losses import cross_entropy, score
 from jfed.options import is_static
 from jfed.types import ClientData, Cohort, Dims, Feedback, Plan, Problem, View
@@ -142,31 +144,52 @@ def test_a_controller_plans_whole_epochs(name):
 
 rng = np.random.default_rng(0)
 POOL = jnp.asarray(rng.integers(0, 17, (40, 8, 8, 1)), jnp.uint8)
+SMALLER = POOL[:6]
+LARGER = jnp.asarray(rng.integers(0, 17, (6, 28, 28, 1)), jnp.uint8)
 LABELS = jnp.asarray(rng.integers(0, 10, 40), jnp.int32)
 WIDTH = int(SIZES.max())
 
 
-def make_model(name):
-    return dense.make(MODELS[name], (8, 8, 1), 10, 16.0, 0.1, 0.5)
+def make_model(name, images=POOL):
+    return classifier.make(MODELS[name], Inputs(images.shape[1:], 10, 16.0, 0.1, 0.5))
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_models(name):
-    model = make_model(name)
-    init = jax.jit(model.init)
-    weights = init(jax.random.key(0))
-    first, again, other = (jax.tree.leaves(init(jax.random.key(s))) for s in (0, 0, 1))
-    assert all((a == b).all() for a, b in zip(first, again, strict=True))
-    assert any((a != b).any() for a, b in zip(first, other, strict=True))
-    logits = jax.jit(model.logits)(weights, POOL)
-    assert logits.shape == (40, 10) and logits.dtype == jnp.float32 and np.isfinite(logits).all()
-    np.testing.assert_allclose(jax.jit(model.logits)(weights, POOL[3:4]), logits[3:4], rtol=1e-4, atol=1e-6)
-    gradient = jax.jit(jax.grad(lambda w: model.logits(w, POOL)[:, 0].sum()))(weights)
-    assert all(np.isfinite(g).all() for g in jax.tree.leaves(gradient))
+QUICKLY = {"xla_backend_optimization_level": 0}  # a program that runs once need not be fast
+
+
+@pytest.mark.parametrize("name", {options: name for name, options in MODELS.items()}.values())
+def test_a_model_gives_finite_logits_and_gradients_image_by_image(name):
+    images = SMALLER if name in ("linear", "mlp", "cnn") else LARGER
+    model = make_model(name, images)
+    shapes = jax.eval_shape(model.init, jax.random.key(0))
+    normal = functools.partial(np.random.default_rng(1).normal, 0, 0.1)
+    weights = jax.tree.map(lambda w: normal(w.shape).astype(w.dtype), shapes)
+
+    @functools.partial(jax.jit, compiler_options=QUICKLY)
+    def logits_and_gradient(weights, images):
+        logits, backward = jax.vjp(lambda w: model.logits(w, images), weights)
+        return logits, backward(jnp.ones_like(logits))[0]
+
+    logits, gradient = jax.device_get(logits_and_gradient(weights, images))
+    assert logits.shape == (6, 10) and logits.dtype == np.float32 and np.isfinite(logits).all()
+    assert all(np.isfinite(g).all() and np.any(g) for g in jax.tree.leaves(gradient))
+    turned, same = jax.device_get(logits_and_gradient(weights, np.asarray(images)[::-1]))
+    np.testing.assert_allclose(turned[::-1], logits, rtol=1e-4, atol=1e-5)
+    for g, h in zip(jax.tree.leaves(gradient), jax.tree.leaves(same), strict=True):
+        np.testing.assert_allclose(g, h, rtol=1e-3, atol=1e-4 * np.abs(g).max())
     with jax.enable_x64(True):
         wide = jax.eval_shape(model.init, jax.random.key(0))
         assert all(leaf.dtype == jnp.float64 for leaf in jax.tree.leaves(wide))
-        assert jax.eval_shape(model.logits, wide, POOL).dtype == jnp.float64
+        assert jax.eval_shape(model.logits, wide, images).dtype == jnp.float64
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn", "wang"])  # every way to start
+def test_a_models_first_weights_are_its_keys(name):
+    init = jax.jit(make_model(name, LARGER).init, compiler_options=QUICKLY)
+    first, again, other = (jax.tree.leaves(jax.device_get(init(jax.random.key(s)))) for s in (0, 0, 1))
+    assert all((a == b).all() for a, b in zip(first, again, strict=True))
+    assert all((a != b).any() for a, b in zip(first, other, strict=True) if np.ptp(a) > 0)
+    assert any(np.ptp(a) > 0 for a in first)
 
 
 def test_losses_count_real_examples_only():

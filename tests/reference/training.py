@@ -2,8 +2,9 @@
 
 A model is a nested dict of float64 arrays. Softmax regression is
 {"kernel": (D, C), "bias": (C,)}; the one-hidden-layer ReLU network is
-{"hidden": {"kernel": (D, H), "bias": (H,)}, "out": {"kernel": (H, C), "bias": (C,)}}.
-Inputs x are (n, D), labels y are (n,) integers in 0..C-1. All gradients are written by hand.
+{"hidden": {"kernel": (D, H), "bias": (H,)}, "out": {"kernel": (H, C), "bias": (C,)}}; for the
+convolutional network see `cnn.py`. Inputs x are (n, D), or images (n, height, width, channels) for
+convolutions; labels y are (n,) integers in 0..C-1. All gradients are written by hand.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from . import cnn
 from .e3cs import BoolArray, FloatArray, IntArray
 
 Params = dict[str, Any]
@@ -32,7 +34,9 @@ def copy_params(params: Params) -> Params:
 
 
 def logits(params: Params, x: FloatArray) -> FloatArray:
-    """Class scores (n, C) of x (n, D)."""
+    """Class scores (n, C) of x (n, ...)."""
+    if "conv_0" in params:
+        return cnn.forward(params, x)[0]
     if "hidden" in params:
         hidden, out = params["hidden"], params["out"]
         activation = np.maximum(x @ hidden["kernel"] + hidden["bias"], 0.0)
@@ -47,13 +51,16 @@ def log_softmax(scores: FloatArray) -> FloatArray:
 
 
 def loss_and_grad(params: Params, x: FloatArray, y: IntArray) -> tuple[float, Params]:
-    """Mean cross-entropy over x (n, D), y (n,), n >= 1, and its gradient."""
+    """Mean cross-entropy over x (n, ...), y (n,), n >= 1, and its gradient."""
     n = len(y)
-    log_p = log_softmax(logits(params, x))
+    scores, tape = cnn.forward(params, x) if "conv_0" in params else (logits(params, x), None)
+    log_p = log_softmax(scores)
     loss = -float(np.mean(log_p[np.arange(n), y]))
     d_scores = np.exp(log_p)  # (n, C)
     d_scores[np.arange(n), y] -= 1.0
     d_scores /= n
+    if tape is not None:
+        return loss, cnn.backward(params, tape, d_scores)
     if "hidden" not in params:
         return loss, {"kernel": x.T @ d_scores, "bias": d_scores.sum(axis=0)}
     hidden, out = params["hidden"], params["out"]
@@ -136,7 +143,7 @@ def steps_of(num_samples: int, batch_size: int, epochs: int) -> int:
 
 
 def evaluate(params: Params, x: FloatArray, y: IntArray) -> tuple[float, float]:
-    """Accuracy (ties to the lower class) and mean cross-entropy on x (n, D), y (n,)."""
+    """Accuracy (ties to the lower class) and mean cross-entropy on x (n, ...), y (n,)."""
     scores = logits(params, x)
     log_p = log_softmax(scores)
     accuracy = float(np.mean(scores.argmax(axis=1) == y))
@@ -158,7 +165,7 @@ def run_training(
 ) -> list[Params]:
     """Lines 5-10 of Algorithm 1 for T rounds; the global model after each round (length T).
 
-    x (N, D) and y (N,) are the pooled data, num_samples (K,), selected and succeeded (T, K).
+    x (N, ...) and y (N,) are the pooled data, num_samples (K,), selected and succeeded (T, K).
     batch_indices[t, i] (both from 0) lists the minibatches of client i in round t as index arrays
     into the pooled data; it is needed where the client is selected and succeeds.
     """
