@@ -11,7 +11,8 @@
 - E3CS does not say whether both convolutions are pooled; here they are (`pools="each"`; "last" pools once). Nor does it
   say how images are padded: they are not (`padding="valid"`).
 - Weights start as in PyTorch, in which E3CS and RBCS-F were written: uniform within 1 / sqrt(fan-in), biases too.
-- The bias and the ReLU follow the pool, where they cost a quarter: both are monotone, so the values are the same.
+- The bias and the ReLU follow the pool, where they cost a quarter, unless normalisation stands between: both are
+  monotone, so the values are the same.
 """
 
 import math
