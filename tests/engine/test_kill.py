@@ -16,7 +16,8 @@ import jfed
 pytestmark = pytest.mark.proof
 
 COMMAND = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what it runs in the background ignore it
 import jax
 out, devices, rounds, most = sys.argv[1], *map(int, sys.argv[2:])
 jax.config.update("jax_num_cpu_devices", devices)
