@@ -27,7 +27,7 @@ def targets_table(frame: pd.DataFrame, targets: Sequence[str], horizon: int, tit
 
     Args:
         frame: one row per (scheme, seed); each target a column of rounds, inf where it was never reached.
-        targets: the columns.
+        targets: the columns, such as "rounds to 65 %"; the title should say that they are rounds.
         horizon: T.
         title: must name the data set.
     """
@@ -43,7 +43,7 @@ def targets_table(frame: pd.DataFrame, targets: Sequence[str], horizon: int, tit
             # The lower median of an even number of runs, so that it is a round that some run has.
             low, middle, high = np.sort(values)[[0, (len(values) - 1) // 2, -1]]
             reached = int(np.isfinite(values).sum())
-            some = f", {reached} of {len(values)}" if 0 < reached < len(values) else ""
+            some = f"; {reached}/{len(values)}" if 0 < reached < len(values) else ""
             cells.append(text(middle) if low == high else f"{text(middle)} ({text(low)} to {text(high)}{some})")
             records.append((scheme, target, len(values), reached, low, middle, high))
         rows.append(tuple(cells))
@@ -53,6 +53,6 @@ def targets_table(frame: pd.DataFrame, targets: Sequence[str], horizon: int, tit
     )
     names = ["scheme", "target", "n", "reached", "lowest", "median", "highest"]
     return Table(
-        title, ("scheme", "n", *targets), "lr" + "r" * len(targets), tuple(rows), notes, frozenset(),
+        title, ("scheme", "n", *(t.removeprefix("rounds to ") for t in targets)), "lr" + "r" * len(targets), tuple(rows), notes, frozenset(),
         pd.DataFrame(records, columns=pd.Index(names)),
     )  # fmt: skip

@@ -22,6 +22,6 @@ def test_never_counts_as_later_than_the_horizon():
         }
     )
     table = targets_table(frame, ["t"], 6, "rounds (some data)")
-    assert table.rows == (("a", "4", "4 (2 to > 6, 3 of 4)"), ("b", "3", "> 6 (2 to > 6, 1 of 3)"), ("c", "2", "> 6"))
+    assert table.rows == (("a", "4", "4 (2 to > 6; 3/4)"), ("b", "3", "> 6 (2 to > 6; 1/3)"), ("c", "2", "> 6"))
     assert list(table.data["reached"]) == [3, 1, 0]
     assert np.isinf(table.data["median"]).tolist() == [False, True, True]
