@@ -51,8 +51,9 @@ def targets_table(frame: pd.DataFrame, targets: Sequence[str], horizon: int, tit
         "First round at or above the target: lower median over seeds (range, and how many reached it if not all did).",
         f"A run that never reaches a target counts as later than T = {horizon}; no mean is taken.",
     )
+    columns = ["scheme", "n", *(target.removeprefix("rounds to ") for target in targets)]
     names = ["scheme", "target", "n", "reached", "lowest", "median", "highest"]
     return Table(
-        title, ("scheme", "n", *(t.removeprefix("rounds to ") for t in targets)), "lr" + "r" * len(targets), tuple(rows), notes, frozenset(),
+        title, tuple(columns), "lr" + "r" * len(targets), tuple(rows), notes, frozenset(),
         pd.DataFrame(records, columns=pd.Index(names)),
     )  # fmt: skip
