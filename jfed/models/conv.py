@@ -47,13 +47,9 @@ def _windows(x: Images, kernel: Kernel) -> Float[Array, "window positions"]:
     return jnp.stack([x[:, :, j : j + width] for j in range(columns)]).reshape(columns * inputs, -1)
 
 
-def _shifted(g: Images, rows: range, columns: range, height: int, width: int) -> list[Images]:
-    """`g` at each place inside a larger image of zeros."""
-
-    def at(i: int, j: int) -> Images:
-        return jnp.pad(g, ((0, 0), (i, height - i - g.shape[1]), (j, width - j - g.shape[2]), (0, 0)))
-
-    return [at(i, j) for i in rows for j in columns]
+def _placed(g: Images, i: int, j: int, height: int, width: int) -> Images:
+    """`g` in a larger image of zeros, its corner at row i and column j."""
+    return jnp.pad(g, ((0, 0), (i, height - i - g.shape[1]), (j, width - j - g.shape[2]), (0, 0)))
 
 
 def _conv2d_forward(x: Images, kernel: Kernel) -> tuple[Images, tuple[Images, Kernel]]:
@@ -65,19 +61,16 @@ def _conv2d_backward(residual: tuple[Images, Kernel], g: Images) -> tuple[Images
     rows, columns, inputs, outputs = kernel.shape
     _, height, width, batch = x.shape
     inner = width - columns + 1
-    one, all_rows, all_columns = range(1), range(rows), range(columns)
     if _unfolds_rows(kernel):
         d_kernel = (_windows(x, kernel) @ g.reshape(outputs, -1).T).reshape(kernel.shape)
         spread = (kernel.reshape(-1, outputs) @ g.reshape(outputs, -1)).reshape(rows, columns, inputs, -1, inner, batch)
-        places = [(i, j) for i in all_rows for j in all_columns]
-        parts = [_shifted(spread[i, j], range(i, i + 1), range(j, j + 1), height, width)[0] for i, j in places]
+        parts = [_placed(spread[i, j], i, j, height, width) for i in range(rows) for j in range(columns)]
         return sum(parts), d_kernel  # type: ignore[return-value]
-    tall = jnp.stack(_shifted(g, all_rows, one, height, inner)).reshape(rows * outputs, -1)
+    tall = jnp.stack([_placed(g, i, 0, height, inner) for i in range(rows)]).reshape(rows * outputs, -1)
     d_kernel = (_windows(x, kernel) @ tall.T).reshape(columns, inputs, rows, outputs).transpose(2, 0, 1, 3)
-    wide = jnp.stack(_shifted(g, one, all_columns, g.shape[1], width)).reshape(columns * outputs, -1)
+    wide = jnp.stack([_placed(g, 0, j, g.shape[1], width) for j in range(columns)]).reshape(columns * outputs, -1)
     spread = (kernel.transpose(0, 2, 1, 3).reshape(rows * inputs, -1) @ wide).reshape(rows, inputs, -1, width, batch)
-    parts = [_shifted(spread[i], range(i, i + 1), one, height, width)[0] for i in all_rows]
-    return sum(parts), d_kernel  # type: ignore[return-value]
+    return sum(_placed(spread[i], i, 0, height, width) for i in range(rows)), d_kernel  # type: ignore[return-value]
 
 
 conv2d.defvjp(_conv2d_forward, _conv2d_backward)
