@@ -62,10 +62,16 @@ def assert_same_tree(a: Any, b: Any) -> None:
 class Stepper:
     """One unit, one round at a time, with the whole state in sight after each round."""
 
-    def __init__(self, where: Sequence[jfed.Point], seeds: Sequence[int], layout: Layout | None = None) -> None:
+    def __init__(
+        self,
+        where: Sequence[jfed.Point],
+        seeds: Sequence[int],
+        layout: Layout | None = None,
+        data_dir: str | None = None,
+    ) -> None:
         size = len(where) * len(seeds)
         layout = layout or Layout(block_size=size, chunk_rounds=1, record_selected=True)
-        (self.unit,) = units.plan(where, seeds, layout)
+        (self.unit,) = units.plan(where, seeds, layout, data_dir)
         self.block, self.pool = self.unit.block(), self.unit.pool()
         self.program = simulate.program(self.unit.spec)
         self.config = self.unit.config

@@ -1,6 +1,7 @@
 """The experiments' commands from end to end at a tiny size, and documents that are generated."""
 
 import dataclasses
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import jfed
-from experiments import cifar_e3cs, e3cs_claims, e3cs_numerical, e3cs_training, emnist_e3cs
+from experiments import cifar_e3cs, e3cs_claims, e3cs_numerical, e3cs_tables, e3cs_training, emnist_e3cs
 from experiments.common import _preset, parse_settings, with_settings
 from jfed import cli, config
 from jfed.errors import ConfigError
@@ -112,6 +113,23 @@ def test_settings_by_path():
             with_settings(points, [named])
     with pytest.raises(ConfigError, match="did you mean 'eta'"):
         with_settings(points[1:], ["selector.etta=1"])
+
+
+def test_stages_of_the_tables_grow():
+    stages = e3cs_tables.stages(e3cs_tables.Time())
+    del stages[1]  # CIFAR-10 with fewer rounds
+    for data in ("emnist_letters", "cifar10"):
+        own = [(set(map(str, e3cs_training.points(s))), s.seeds) for s in stages if s.dataset == data]
+        assert len(own) == 3
+        for (fewer, seeds), (more, more_seeds) in itertools.pairwise(own):
+            assert fewer <= more and seeds <= more_seeds
+
+
+@pytest.mark.proof
+def test_tables_within_a_time(tmp_path, capsys):
+    e3cs_tables.within(e3cs_tables.Time(minutes=0.01, preset="quick", out=tmp_path))
+    said = capsys.readouterr().out
+    assert "Stage 1 of 7" in said and "The time is up" in said and "Stage 2" not in said
 
 
 @pytest.mark.proof

@@ -101,7 +101,7 @@ class Unit:
         return configs.digest([RESULTS_VERSION, numbers, data, runs, layout])
 
     def block(self) -> Block:
-        """The runs' arrays, padded by repeating the last run."""
+        """The runs' arrays, padded by repeating the last run; where they train, copies have no images: no work."""
         runs = [*self.runs, *[self.runs[-1]] * (self.block_size - len(self.runs))]
         params = jax.tree.map(lambda *xs: np.stack(xs), *(run_params(r.point.config) for r in runs))
         seeds = jax.tree.map(lambda *xs: np.stack(xs), *(r.seeds for r in runs))
@@ -111,8 +111,9 @@ class Unit:
             return Block(seeds, params, ones)
         own, data_seeds = [r.point.config for r in runs], [int(r.seeds.data) for r in runs]
         data = feed.federated(training, own, data_seeds, self.data_dir)
-        num_samples: Any = data.num_samples  # NumPy arrays: jit moves them to the device
-        return Block(seeds, params, num_samples, data.index, data.test_index, data.num_test)
+        real = np.arange(len(runs)) < len(self.runs)
+        num_samples: Any = data.num_samples * real[:, None]  # NumPy arrays: jit moves them to the device
+        return Block(seeds, params, num_samples, data.index, data.test_index, data.num_test * real)
 
     def pool(self) -> Pool:
         """The images that all blocks share, training images first."""

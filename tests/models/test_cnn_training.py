@@ -19,7 +19,6 @@ import jfed
 from jfed import ops, prng
 from jfed.algorithms import local_sgd
 from jfed.data.sources import SOURCES
-from jfed.engine import units
 from jfed.models import MODELS, cnn
 from jfed.selectors import e3cs
 
@@ -56,7 +55,7 @@ def letters(tmp_path_factory) -> Letters:
     return Letters(images, labels, str(folder))
 
 
-def stepper_for(model, letters, monkeypatch) -> Stepper:
+def stepper_for(model, letters) -> Stepper:
     training = jfed.Training(
         dataset="emnist_letters",
         samples_per_client=SIZES,
@@ -69,9 +68,7 @@ def stepper_for(model, letters, monkeypatch) -> Stepper:
     config = jfed.Config(
         num_clients=K, cohort_size=COHORT, num_rounds=ROUNDS, selector=e3cs.Options(QUOTA, ETA), training=training
     )
-    plan = units.plan
-    monkeypatch.setattr(units, "plan", lambda *args: plan(*args, data_dir=letters.folder))
-    return Stepper([jfed.Point(config)], [2])
+    return Stepper([jfed.Point(config)], [2], data_dir=letters.folder)
 
 
 class World(NamedTuple):
@@ -117,9 +114,9 @@ def largest_gap(a, b) -> float:
     return max(float(gap) for layer in gaps.values() for gap in layer.values())
 
 
-def check_ten_rounds(model, letters, monkeypatch, atol, free):
+def check_ten_rounds(model, letters, atol, free):
     """`free` lets the loop run on from its own model; else each round of its training starts from the engine's."""
-    stepper = stepper_for(model, letters, monkeypatch)
+    stepper = stepper_for(model, letters)
     world, n = world_of(stepper), np.asarray(stepper.block.num_samples[0])
     start, x, y = nested(stepper.host().weights), (letters.images / 255 - 0.1307) / 0.3081, letters.labels
     cohorts = ref.run_selection(world.succeeded, world.race, COHORT, np.full(ROUNDS, QUOTA), ETA)["selected"]
@@ -143,13 +140,13 @@ def check_ten_rounds(model, letters, monkeypatch, atol, free):
     assert largest_gap(mine, start) > 0.05  # the model does learn
 
 
-def test_a_small_network_trains_as_in_numpy(letters, monkeypatch):
+def test_a_small_network_trains_as_in_numpy(letters):
     with jax.enable_x64(True):
-        check_ten_rounds(cnn.Options((3, 4), hidden=(16,)), letters, monkeypatch, 1e-10, free=True)
+        check_ten_rounds(cnn.Options((3, 4), hidden=(16,)), letters, 1e-10, free=True)
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("wide", [False, True], ids=["float32", "float64"])
-def test_the_network_of_e3cs_trains_as_in_numpy(letters, monkeypatch, wide):
+def test_the_network_of_e3cs_trains_as_in_numpy(letters, wide):
     with jax.enable_x64(wide):
-        check_ten_rounds(MODELS["e3cs-emnist"], letters, monkeypatch, 1e-10 if wide else 1e-6, free=wide)
+        check_ten_rounds(MODELS["e3cs-emnist"], letters, 1e-10 if wide else 1e-6, free=wide)
