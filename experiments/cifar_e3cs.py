@@ -18,7 +18,7 @@ PRESETS = {
         learning_rate=0.1, batch_size=10, targets=(0.7, 0.8, 0.85),
     ),
     "small": Settings(
-        preset="small", out=Path("out/cifar_small"), dataset="cifar10", model="e3cs-cifar", seeds=1, num_rounds=100,
+        preset="small", out=Path("out/cifar_small"), dataset="cifar10", model="e3cs-cifar", seeds=1, num_rounds=50,
         eval_every=5, targets=(0.2, 0.3, *TARGETS),
     ),
     "paper": Settings(

@@ -13,8 +13,8 @@ from experiments.e3cs_training import Settings, main
 PRESETS = {
     "quick": Settings(
         preset="quick", out=Path("out/emnist_quick"), dataset="digits", model="cnn", seeds=5, num_clients=40,
-        cohort_sizes=(8,), num_rounds=60, samples_per_client=35, test_fraction=0.0, test_set="official",
-        learning_rate=0.05, batch_size=10, targets=(0.5, 0.7, 0.8),
+        cohort_sizes=(8,), num_rounds=200, eval_every=4, samples_per_client=35, test_fraction=0.0, test_set="official",
+        learning_rate=0.2, batch_size=10, targets=(0.5, 0.7, 0.8),
     ),
     "small": Settings(
         preset="small", out=Path("out/emnist_small"), dataset="emnist_letters", model="e3cs-emnist", seeds=3,

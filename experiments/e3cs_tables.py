@@ -1,0 +1,77 @@
+"""As much of E3CS's Tables II and III as fits into a time, the most telling parts first: for a borrowed accelerator.
+
+Each stage leaves whole tables and figures. A later stage of a data set does not compute again what an earlier one has
+in common with it, and what is begun when time is up goes on with the same command.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+from rich.console import Console
+
+from experiments import cifar_e3cs, emnist_e3cs
+from experiments.common import command
+from experiments.e3cs_training import Settings, main
+from jfed.errors import Unfinished, require
+
+FIRST: dict[str, Any] = {"partitions": ("primary",), "algorithms": ("fedavg",)}
+STAGES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("emnist", FIRST | {"seeds": 3}),
+    ("cifar", FIRST | {"seeds": 1, "num_rounds": 400, "cohort_sizes": (20,)}),
+    ("emnist", {"seeds": 3}),
+    ("cifar", FIRST | {"seeds": 1, "cohort_sizes": (20,)}),
+    ("emnist", {"seeds": 10}),
+    ("cifar", {"seeds": 3}),
+    ("cifar", {"seeds": 10}),
+)
+
+
+@dataclass(frozen=True)
+class Time:
+    """Command line."""
+
+    minutes: float = 9.0
+    """For everything, compilation too."""
+    preset: Literal["quick", "paper"] = "paper"
+    """quick: the same stages on the shipped digits, to try it out."""
+    out: Path = Path("out/e3cs_tables")
+    """Where results, tables and figures go, in a folder per data set."""
+    data_dir: str | None = None
+    """Folder of the official files; $JFED_DATA_DIR by default."""
+
+
+def stages(asked: Time) -> list[Settings]:
+    """The settings of each stage."""
+    presets = {"emnist": emnist_e3cs.PRESETS[asked.preset], "cifar": cifar_e3cs.PRESETS[asked.preset]}
+    return [
+        replace(presets[name], out=asked.out / name, data_dir=asked.data_dir, **_kept(changes, asked.preset))
+        for name, changes in STAGES
+    ]
+
+
+def _kept(changes: Mapping[str, Any], preset: str) -> dict[str, Any]:
+    """A quick stage keeps its preset's rounds and cohorts."""
+    return {k: v for k, v in changes.items() if preset == "paper" or k not in ("num_rounds", "cohort_sizes")}
+
+
+def within(asked: Time) -> None:
+    """Stage after stage until the time is up."""
+    console, end = Console(), time.monotonic() + 60 * asked.minutes
+    require(asked.minutes > 0, f"--minutes must be positive, found {asked.minutes:g}.")
+    console.print(f"{jax.devices()[0].device_kind}, {jax.device_count()} device(s), jax {jax.__version__}")
+    for number, settings in enumerate(stages(asked), 1):
+        left = (end - time.monotonic()) / 60
+        console.rule(f"Stage {number} of {len(STAGES)}, {left:.1f} minutes left")
+        try:
+            main(replace(settings, minutes=max(left, 0.0)))
+        except Unfinished as error:
+            console.print(str(error))
+            return
+
+
+if __name__ == "__main__":
+    command(within, Time)
