@@ -56,9 +56,10 @@ def theorem_eta(config: Config, quota: str) -> float:
     return math.sqrt(config.num_clients * math.log(config.num_clients) / _residual(config, quota))
 
 
-def regret_bound(config: Config, quota: str) -> float:
-    """2 sqrt(sum_t K R_t ln K), Eq. (29)."""
-    return 2 * math.sqrt(config.num_clients * _residual(config, quota) * math.log(config.num_clients))
+def regret_bound(config: Config, quota: str, eta: float | None = None) -> float:
+    """eta sum_t R_t + K / eta ln K, Eq. (28); at Theorem 1's eta, the default, 2 sqrt(sum_t K R_t ln K), Eq. (29)."""
+    eta = theorem_eta(config, quota) if eta is None else eta
+    return eta * _residual(config, quota) + config.num_clients / eta * math.log(config.num_clients)
 
 
 def _residual(config: Config, quota: str) -> float:
@@ -83,8 +84,13 @@ def points(base: Config) -> list[Point]:
     return rivals + [Point(p.config, p.coords | {"eta": ETA}) for p in published] + tuned
 
 
-def per_run(results: xr.Dataset, rates: tuple[float, ...]) -> pd.DataFrame:
-    """One row per run: everything the tables and the claims are made from."""
+def per_run(results: xr.Dataset, rates: tuple[float, ...], base: Config) -> pd.DataFrame:
+    """One row per run: everything the tables and the claims are made from.
+
+    `tuned` tells E3CS's runs at Theorem 1's eta from those at Table I's, and is missing for schemes without an eta.
+    `regret` is expected participation (Definition 2) lost against the best fixed allocation on the same draws, `bound`
+    what Eq. (28) allows, which is Eq. (29) at Theorem 1's eta.
+    """
     horizon, last = results.sizes["round"], min(500, results.sizes["round"])
     turn = horizon // 4
     k = results["num_selected"].isel(run=0, round=0).item()
@@ -94,9 +100,11 @@ def per_run(results: xr.Dataset, rates: tuple[float, ...]) -> pd.DataFrame:
     top = classes == int(np.argmax(rates))
     frame = pd.DataFrame(
         {
-            "method": results["method"].values.astype(str),
+            "experiment": "e3cs_numerical",
+            "scheme": results["method"].values.astype(str),
             "mode": results["mode"].values.astype(str),
             "eta": results["eta"].values,
+            "tuned": [None if np.isnan(eta) else not np.isclose(eta, ETA) for eta in results["eta"].values],
             "seed": results["seed"].values,
             "cep_quarter": succeeded[:, :turn].sum(1),
             "cep": succeeded.sum(1),
@@ -111,23 +119,26 @@ def per_run(results: xr.Dataset, rates: tuple[float, ...]) -> pd.DataFrame:
     )
     for j in range(len(rates)):
         frame[f"count_class_{j}"] = [c[cl == j].mean() for c, cl in zip(counts, classes, strict=True)]
+    best = frame[frame.scheme.str.startswith("best-")].set_index(["scheme", "seed"]).expected_cep.to_dict()
+    rivals = [s.replace("e3cs-", "best-") if s.startswith("e3cs-") else "" for s in frame.scheme]
+    frame["regret"] = [best.get(key, math.nan) for key in zip(rivals, frame.seed, strict=True)] - frame.expected_cep
+    frame["bound"] = [
+        regret_bound(base, s.removeprefix("e3cs-"), eta) if s.startswith("e3cs-") else math.nan
+        for s, eta in zip(frame.scheme, frame.eta, strict=True)
+    ]
     return frame
 
 
-def regret_table(runs: pd.DataFrame, base: Config, title: str) -> Table:
+def regret_table(runs: pd.DataFrame, title: str) -> Table:
     """Regret against the best fixed allocation on the same draws, beside the bound of Theorem 1."""
     from scipy import stats
 
     rows, records = [], []
-    best = runs[runs.method.str.startswith("best-")].set_index(["method", "seed"]).expected_cep
-    groups: Any = runs[runs.method.str.startswith("e3cs-")].groupby(["method", "mode", "eta"])
+    groups: Any = runs[runs.scheme.str.startswith("e3cs-")].groupby(["scheme", "mode", "eta"])
     for (name, mode, eta), group in groups:
-        quota = name.removeprefix("e3cs-")
-        regret = best[f"best-{quota}"].reindex(group.seed).values - group.expected_cep.values
+        regret, bound = group.regret.to_numpy(), group.bound.iloc[0]
         n = len(regret)
         half = stats.t.ppf(0.975, n - 1) * regret.std(ddof=1) / math.sqrt(n) if n > 1 else float("nan")
-        tuned = math.isclose(float(eta), theorem_eta(base, quota), abs_tol=1e-5)
-        bound = regret_bound(base, quota) if tuned else eta * _residual(base, quota) + _log_term(base, float(eta))
         records.append((name, mode, eta, n, regret.mean(), half, regret.max(), bound))
         rows.append(
             (name, mode, f"{eta:.3g}", f"{regret.mean():.0f} ± {half:.0f}", f"{regret.max():.0f}",
@@ -143,10 +154,6 @@ def regret_table(runs: pd.DataFrame, base: Config, title: str) -> Table:
     names = ["scheme", "mode", "eta", "n", "regret", "half_width", "largest", "bound"]
     return Table(title, columns, "llrrrr", tuple(rows), notes, frozenset(),
                  pd.DataFrame(records, columns=pd.Index(names)))  # fmt: skip
-
-
-def _log_term(config: Config, eta: float) -> float:
-    return config.num_clients / eta * math.log(config.num_clients)
 
 
 def figures(results: xr.Dataset, rates: tuple[float, ...], output: Output, setting: str) -> None:
@@ -186,18 +193,19 @@ def main(settings: Settings) -> None:
     results = jfed.run(every, range(seeds), out=settings.out)
     title = f"no training, K = {base.num_clients}, k = {base.cohort_size}, T = {base.num_rounds}, {seeds} seeds"
 
-    runs = per_run(results, success_rates(every))
+    runs = per_run(results, success_rates(every), base)
     output = Output(settings.out)
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)
     runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
-    frame = runs.iloc[_at_table_i(results)].assign(scheme=schemes(results.isel(run=_at_table_i(results))))
+    at_table_i = _at_table_i(results)
+    frame = runs.iloc[at_table_i].assign(method=runs.scheme, scheme=schemes(results.isel(run=at_table_i)))
     frame = frame[~_starts(frame.method.to_numpy(), "best-")]
     frame = frame.sort_values(["method", "mode", "seed"], key=lambda c: c.map(ORDER.index) if c.name == "method" else c)
     for metric, name in (("cep", "Cumulative effective participation"), ("jain", "Jain's index of selections")):
         table = comparisons_table(compare(frame, metric, baseline="uniform"), f"{name} ({title})")
         output.table(table, metric)
         show(table, console)
-    regret = regret_table(runs, base, f"Regret ({title})")
+    regret = regret_table(runs, f"Regret ({title})")
     output.table(regret, "regret")
     show(regret, console)
     figures(results, success_rates(every), output, title)

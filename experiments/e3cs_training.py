@@ -139,9 +139,12 @@ def per_run(results: xr.Dataset, targets: Sequence[float], order: Sequence[str])
     """One row per run, schemes in the given order; rounds to a target are inf where it was never reached."""
     accuracy, evaluated = results["test_accuracy"].values, results["eval_round"].values
     last10 = accuracy[:, evaluated > evaluated[-1] - 10].mean(1)  # NaN if the model broke
+    dataset = str(results["dataset"].values[0])
     columns: dict[str, Any] = {
+        "experiment": {"emnist_letters": "emnist_e3cs", "cifar10": "cifar_e3cs"}.get(dataset, f"{dataset}_e3cs"),
         "scheme": schemes(results),
         **{name: results[name].values for name in ("partition", "algorithm", "k", "mode", "seed")},
+        "num_rounds": results.sizes["round"],
         "cep": results["num_succeeded"].values.sum(1),
         "final_accuracy": accuracy[:, -1],
         "last10_accuracy": last10,

@@ -44,6 +44,14 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Claims:
+    """What the papers claim, and a verdict for each claim that these runs can decide."""
+
+    results: tyro.conf.Positional[tuple[Path, ...]] = ()
+    """The --out of experiments, or CSV files with one row per run; none lists the claims."""
+
+
+@dataclass(frozen=True)
 class Get:
     """Fetch data sets from their official addresses, to where they are found without a further flag."""
 
@@ -116,6 +124,26 @@ def table(settings: Table, console: Console) -> None:
     print_tables(load(settings.out), settings, console)
 
 
+def claims(settings: Claims, console: Console) -> None:
+    """Print the verdicts, then which claims wait for runs."""
+    from jfed import analysis
+    from jfed.analysis.claims import gather, judge_all, verdicts_table
+
+    verdicts = judge_all(gather(settings.results))
+    waiting = [v for v in verdicts if v.finding.verdict == "not run"]
+    shown = [v for v in verdicts if v not in waiting] if settings.results else verdicts
+    analysis.to_terminal(verdicts_table(shown, "Published claims"), console)
+    if settings.results:
+        console.print()
+        for runs in dict.fromkeys(v.claim.runs for v in waiting):
+            names = ", ".join(
+                f"{v.claim.id} ({v.finding.numbers})" if v.finding.numbers else v.claim.id
+                for v in waiting
+                if v.claim.runs == runs
+            )
+            console.print(f"Not run, for want of {runs}: {names}", highlight=False)
+
+
 def print_tables(results: Any, settings: Table, console: Console) -> None:
     """One table per combination of swept settings, each a family of its own."""
     from jfed import analysis
@@ -185,6 +213,7 @@ def main() -> None:
         | Annotated[Run, tyro.conf.subcommand("run")]
         | Annotated[Data, tyro.conf.subcommand("data")]
         | Annotated[Table, tyro.conf.subcommand("table")]
+        | Annotated[Claims, tyro.conf.subcommand("claims")]
     )
     chosen = tyro.cli(
         commands,
@@ -193,7 +222,7 @@ def main() -> None:
         config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),  # `data get`, not `data action:get`
     )
     try:
-        {List: list_rooms, Run: run, Data: data, Table: table}[type(chosen)](chosen, Console())
+        {List: list_rooms, Run: run, Data: data, Table: table, Claims: claims}[type(chosen)](chosen, Console())
     except (ConfigError, ValueError, FileNotFoundError) as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:

@@ -12,9 +12,10 @@ import pytest
 from rich.console import Console
 
 import jfed
-from experiments import cifar_e3cs, e3cs_claims, e3cs_numerical, e3cs_tables, e3cs_training, emnist_e3cs
+from experiments import cifar_e3cs, claims, e3cs_numerical, e3cs_tables, e3cs_training, emnist_e3cs
 from experiments.common import _preset, parse_settings, with_settings
 from jfed import cli, config
+from jfed.analysis.claims import gather
 from jfed.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -67,8 +68,8 @@ def test_numerical_experiment(tmp_path, capsys):
     e3cs_numerical.main(settings)
     assert "Regret" in capsys.readouterr().out
     runs = pd.read_csv(tmp_path / "tables" / "per_run.csv")
-    inc = runs[(runs.method == "e3cs-inc") & (runs.eta == 0.5)].sort_values(["mode", "seed"])
-    zero = runs[(runs.method == "e3cs-0") & (runs.eta == 0.5)].sort_values(["mode", "seed"])
+    inc = runs[(runs.scheme == "e3cs-inc") & (runs.eta == 0.5)].sort_values(["mode", "seed"])
+    zero = runs[(runs.scheme == "e3cs-0") & (runs.eta == 0.5)].sort_values(["mode", "seed"])
     assert (inc.cep_quarter.to_numpy() == zero.cep_quarter.to_numpy()).all()  # the same scheme until T/4
     assert len(runs) == 2 * (2 + 4 + 8 + 4)
     assert (tmp_path / "figures" / "fig4_participation_corrected.pdf").exists()
@@ -93,8 +94,8 @@ def test_theorem_1():
 
 
 def test_reproduction_table_is_what_the_runs_say():
-    frame = pd.read_csv(ROOT / "experiments" / "reproduction" / "e3cs_numerical.csv")
-    assert (ROOT / "experiments" / "README.md").read_text() == e3cs_claims.document(frame)
+    found = gather(sorted((ROOT / "experiments" / "reproduction").glob("*.csv")))
+    assert (ROOT / "experiments" / "README.md").read_text() == claims.document(found)
 
 
 def test_settings_by_path():

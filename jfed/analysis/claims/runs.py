@@ -1,0 +1,127 @@
+"""The per-run table that claims are tested on, and numbers paired by seed from it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+class Missing(Exception):
+    """Runs that a test needs are not in the table; the message names them."""
+
+
+class Runs:
+    """Rows of one experiment, one per (scheme, mode, setting, seed).
+
+    Args:
+        frame: columns scheme and seed, one per metric, and optionally mode, num_rounds and settings. Where a setting
+            does not apply to a scheme it is missing (NaN), and the row counts for every value of it; so does the mode
+            of a scheme that has no two.
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        """Drop the mark of oracles from schemes' names, and modes that tell nothing apart."""
+        rows: Any = frame.assign(scheme=frame["scheme"].astype(str).str.removesuffix(" (oracle)"))
+        if "mode" in rows.columns and rows["mode"].nunique() > 1:
+            several = rows.groupby("scheme")["mode"].transform("nunique") > 1
+            rows["mode"] = rows["mode"].where(several)
+        self.frame = rows
+
+    def _kept(self, rows: Any) -> "Runs":
+        """Some of the rows; modes have been looked at already."""
+        kept = object.__new__(Runs)
+        kept.frame = rows
+        return kept
+
+    def where(self, settings: Mapping[str, Any]) -> "Runs":
+        """Rows with these settings.
+
+        Raises:
+            Missing: the table has no such setting, or no such rows.
+        """
+        frame = self.frame
+        for name, value in settings.items():
+            if name not in frame.columns:
+                raise Missing(f"no setting {name!r}")
+            column = frame[name]
+            frame = frame[column.isna() | (column == value)]
+        if frame.empty:
+            raise Missing("no runs at " + ", ".join(f"{n} = {v}" for n, v in settings.items()))
+        return self._kept(frame)
+
+    def by(self, settings: Sequence[str]) -> Iterator[tuple[dict[str, Any], "Runs"]]:
+        """Each combination of these settings that has runs.
+
+        Raises:
+            Missing: the table has no such setting.
+        """
+        for name in settings:
+            if name not in self.frame.columns:
+                raise Missing(f"no setting {name!r}")
+        if not settings:
+            yield {}, self
+            return
+        groups: Any = self.frame.groupby(list(settings), sort=False)
+        for values, rows in groups:
+            yield dict(zip(settings, values, strict=True)), self._kept(rows)
+
+    def modes(self) -> list[str]:
+        """Modes that have runs; [""] if there is nothing to tell apart."""
+        found = self.frame["mode"].dropna().astype(str).unique() if "mode" in self.frame.columns else []
+        return sorted(found, reverse=True) or [""]
+
+    def mode(self, mode: str) -> "Runs":
+        """The rows that count in this mode."""
+        if not mode:
+            return self
+        column = self.frame["mode"]
+        return self._kept(self.frame[column.isna() | (column == mode)])
+
+    def schemes(self) -> list[str]:
+        """Names, in the table's order."""
+        return list(dict.fromkeys(self.frame["scheme"]))
+
+    def scores(self, scheme: str, metric: str) -> pd.Series:
+        """One number per seed, never reached (inf) counting as `num_rounds`; index seed, sorted.
+
+        Args:
+            scheme: its name.
+            metric: a column, or an expression of columns such as "regret / bound".
+
+        Raises:
+            Missing: no such scheme or metric.
+            ValueError: a seed stands twice: a setting that varies has not been chosen.
+        """
+        rows: Any = self.frame[self.frame["scheme"] == scheme]
+        if rows.empty:
+            raise Missing(f"no runs of {scheme}")
+        values = rows[metric] if metric in rows.columns else self._expression(rows, metric)
+        if rows["seed"].duplicated().any():
+            raise ValueError(f"{scheme} has several runs of a seed: name the setting that varies in `where` or `by`")
+        scores = np.asarray(values, float)
+        if np.isinf(scores).any():
+            if "num_rounds" not in rows.columns:
+                raise Missing(f"{metric!r} is censored, and the table has no column num_rounds")
+            scores = np.where(np.isinf(scores), rows["num_rounds"].to_numpy(float), scores)
+        series = pd.Series(scores, index=pd.Index(rows["seed"].to_numpy(), name="seed")).sort_index()
+        return series.loc[np.isfinite(series.to_numpy())]
+
+    def paired(self, schemes: Sequence[str], metric: str) -> np.ndarray:
+        """Scores of several schemes on the seeds that all have, (seeds, schemes).
+
+        Raises:
+            Missing: a scheme, the metric, or common seeds are missing.
+        """
+        columns = [self.scores(s, metric) for s in schemes]
+        both = pd.concat(columns, axis=1, join="inner").to_numpy(float)
+        if len(both) < 2:
+            raise Missing(f"fewer than 2 seeds of {', '.join(schemes)}")
+        return both
+
+    @staticmethod
+    def _expression(rows: pd.DataFrame, metric: str) -> Any:
+        try:
+            return rows.eval(metric, engine="python")
+        except (pd.errors.UndefinedVariableError, SyntaxError, ValueError):
+            raise Missing(f"no metric {metric!r}") from None
