@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from jfed.analysis.bootstrap import iqm
 from jfed.analysis.frames import require_alpha
+from jfed.analysis.signflip import SignFlip, sign_flip
 
 NAN = float("nan")
 
@@ -28,7 +30,14 @@ class Paired:
     p_t: float
     p_wilcoxon: float
     wilcoxon_exact: bool
+    p_sign_flip: float
+    sign_flip_exact: bool
+    iqm_difference: float
     d_z: float
+    a12: float
+    wins: int
+    ties: int
+    losses: int
     share_won: float
     correlation: float
     variance_saved: float
@@ -78,9 +87,9 @@ def measure(scheme: np.ndarray, reference: np.ndarray, *, higher_is_better: bool
     mean = 0.0 if identical else float(np.mean(differences)) if n else NAN
     sd = NAN if n < 2 else 0.0 if constant or identical else float(np.std(differences, ddof=1))
 
-    t, p_t, p_wilcoxon, exact = NAN, NAN, NAN, False
+    t, p_t, p_wilcoxon, exact, flips = NAN, NAN, NAN, False, SignFlip(NAN, False, n)
     if n > 1 and identical:
-        p_t, p_wilcoxon, exact = 1.0, 1.0, True
+        p_t, p_wilcoxon, exact, flips = 1.0, 1.0, True, SignFlip(1.0, True, n)
     elif n > 1:
         if constant:
             steps = np.full(n, np.sign(mean))
@@ -91,8 +100,11 @@ def measure(scheme: np.ndarray, reference: np.ndarray, *, higher_is_better: bool
         p_wilcoxon = float(signed_ranks.pvalue)
         tied = len(np.unique(np.abs(steps))) < n or bool(np.any(steps == 0))
         exact = n <= 13 if tied else n <= 50
+        flips = sign_flip(steps)
 
     wins = steps if higher_is_better else -steps
+    better = scheme if higher_is_better else -scheme
+    other = reference if higher_is_better else -reference
     return Paired(
         n=n,
         mean_scheme=float(np.mean(scheme)) if n else NAN,
@@ -103,7 +115,14 @@ def measure(scheme: np.ndarray, reference: np.ndarray, *, higher_is_better: bool
         p_t=p_t,
         p_wilcoxon=p_wilcoxon,
         wilcoxon_exact=exact,
+        p_sign_flip=flips.p,
+        sign_flip_exact=flips.exact,
+        iqm_difference=0.0 if identical else float(iqm(differences)) if n else NAN,
         d_z=mean / sd if n > 1 and sd > 0 else NAN,
+        a12=_a12(better, other),
+        wins=int(np.sum(wins > 0)),
+        ties=int(np.sum(wins == 0)),
+        losses=int(np.sum(wins < 0)),
         share_won=float(np.mean((wins > 0) + 0.5 * (wins == 0))) if n else NAN,
         correlation=_correlation(scheme, reference),
         variance_saved=_variance_saved(scheme, reference, sd),
@@ -126,6 +145,14 @@ def _resolution(values: np.ndarray) -> float:
     # 8 roundings of float32 numbers; 64 of float64, which also keeps ttest_rel clear of the
     # cancellation that it warns about.
     return largest * float(8 * np.finfo(np.float32).eps if single else 64 * np.finfo(float).eps)
+
+
+def _a12(better: np.ndarray, other: np.ndarray) -> float:
+    """Chance that a run of the scheme beats a run of the reference, on whatever seeds, ties counted half."""
+    if not len(better):
+        return NAN
+    above = np.searchsorted(np.sort(other), better, "left") + np.searchsorted(np.sort(other), better, "right")
+    return float(above.sum()) / (2 * len(better) * len(other))
 
 
 def _correlation(scheme: np.ndarray, reference: np.ndarray) -> float:

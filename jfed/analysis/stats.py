@@ -1,81 +1,31 @@
-"""Paired comparison of schemes on one primary metric that was named beforehand."""
+"""Comparison of schemes on one primary metric that was named beforehand, paired by seed where they share seeds."""
 
 import itertools
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 
+from jfed.analysis.comparison import Comparison, Comparisons, Correction, Test, best_group
 from jfed.analysis.frames import require_alpha, require_scheme, scores_by_scheme
-from jfed.analysis.intervals import cut_at_zero, holm, t_interval
+from jfed.analysis.intervals import benjamini_hochberg, cut_at_zero, holm, t_interval
+from jfed.analysis.omnibus import Friedman, friedman
 from jfed.analysis.paired import NAN, Paired, measure, seeds_needed
+from jfed.analysis.unpaired import unpaired
 
 __all__ = ["Comparison", "Comparisons", "best_group", "compare", "seeds_needed"]
 
-
-@dataclass(frozen=True)
-class Comparison:
-    """One row: `scheme` against `reference`, on the seeds that both finished.
-
-    Differences are scheme minus reference in the metric's units, whichever direction is better.
-    A number that does not exist is NaN, and a note beside it says why.
-    """
-
-    scheme: str
-    reference: str
-    n: int  # seeds compared
-    num_dropped: int  # seeds that only one of the two has
-    failed_scheme: tuple  # seeds whose score is NaN or infinite
-    failed_reference: tuple
-    mean_scheme: float
-    mean_reference: float
-    difference: float
-    sd: float  # of the paired differences, n - 1 in the denominator
-    low: float  # Bonferroni's interval, cut at 0 where Holm alone rejects (jfed.analysis.intervals)
-    high: float
-    open_at_zero: bool  # an end was cut, and 0 itself is outside
-    bonferroni_low: float  # uncut: jointly right with probability >= 1 - alpha
-    bonferroni_high: float
-    pointwise_low: float  # level 1 - alpha for this row alone
-    pointwise_high: float
-    t: float
-    p_t: float
-    p_t_holm: float
-    t_note: str
-    p_wilcoxon: float
-    p_wilcoxon_holm: float
-    wilcoxon_exact: bool
-    wilcoxon_note: str
-    d_z: float  # difference / sd
-    share_won: float  # of seeds on which `scheme` is better, ties counted half
-    correlation: float  # of the two schemes' scores over seeds
-    variance_saved: float  # 1 - var(a - b) / (var a + var b)
-    # On `scheme`: better, worse, no difference shown, identical, too few seeds or failed runs.
-    verdict: str
+CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg}
 
 
-@dataclass(frozen=True)
-class Comparisons:
-    """A family of comparisons on one metric, corrected together.
+class _Pair(NamedTuple):
+    """One comparison before correction. Attributes: interval: of the difference, by level; n_reference: its runs."""
 
-    `schemes` holds each scheme with the mean over all its finished runs and the number of its
-    failed ones, in the frame's order; `baseline` is None if `rows` are all pairs.
-    """
-
-    metric: str
-    higher_is_better: bool
-    alpha: float
-    baseline: str | None
-    schemes: tuple[tuple[str, float, int], ...]
-    rows: tuple[Comparison, ...]
-
-    def frame(self) -> pd.DataFrame:
-        """One row per comparison, every field at full precision, the metric's name in front."""
-        rows = [{"metric": self.metric, **asdict(row)} for row in self.rows]
-        frame = pd.DataFrame(rows)
-        for column in ("failed_scheme", "failed_reference"):
-            frame[column] = [" ".join(map(str, seeds)) for seeds in frame[column]]
-        return frame
+    numbers: Paired
+    interval: Callable[[float], tuple[float, float]]
+    n_reference: int
 
 
 def compare(
@@ -85,31 +35,41 @@ def compare(
     baseline: str | None = None,
     higher_is_better: bool = True,
     alpha: float = 0.05,
+    test: Test = "t",
+    correction: Correction = "holm",
+    paired: bool | None = None,
 ) -> Comparisons:
     """Compare schemes on one metric, paired by seed and corrected for all comparisons made here.
 
     Each pair is compared on the seeds that both have and finished. A run whose score is NaN or
     infinite has failed: it is left out of that pair's numbers and listed, and the pair's verdict is
     then "failed runs" whatever the p-value, since the seeds that are left favour the scheme that
-    failed. The verdict follows the Holm-corrected paired t-test; the Wilcoxon test beside it needs
-    no normality. If the difference is the same on every seed, no t exists and the Wilcoxon test
-    decides.
+    failed. Every test is computed; the verdict follows the corrected p-value of `test`. If the
+    difference is the same on every seed, no t exists and the Wilcoxon test decides.
 
     Args:
         frame: one row per (scheme, seed), with columns `scheme`, `seed` and `metric`.
         metric: the primary metric. To look at several and report the best one voids the p-values.
         baseline: compare every other scheme with this one; None compares all pairs.
         higher_is_better: whether a larger score is better; decides verdicts and seeds won.
-        alpha: family-wise error rate, and one minus the intervals' level.
+        alpha: family-wise error rate (or false discovery rate), and one minus the intervals' level.
+        test: which test decides, named beforehand: "t" (paired), "wilcoxon" or "sign-flip", which need no normality.
+        correction: "holm" for a list of headlines; "bh" (Benjamini and Hochberg) for exploration: of the differences
+            it shows, a share of alpha may be false.
+        paired: None pairs by seed unless some pair shares none: then all rows are of independent runs.
 
     Raises:
-        ValueError: the frame, metric, baseline or alpha is unusable, or there are fewer than two
-            schemes.
+        ValueError: the frame, metric, baseline or alpha is unusable, or there are fewer than two schemes; `paired`
+            where seeds do not match; a sign-flip test without pairs.
 
-    Source: Holm (1979), A simple sequentially rejective multiple test procedure; Pratt (1959) for
-    zeros in the signed-rank test; `jfed.analysis.intervals` for the intervals.
+    Source: Holm (1979), A simple sequentially rejective multiple test procedure; Benjamini and
+    Hochberg (1995); Pratt (1959) for zeros in the signed-rank test; `jfed.analysis.intervals` for
+    the intervals; `jfed.analysis.unpaired` for independent runs.
     """
     require_alpha(alpha)
+    for name, value, known in (("test", test, get_args(Test)), ("correction", correction, get_args(Correction))):
+        if value not in known:
+            raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
     scores = scores_by_scheme(frame, metric)
     if len(scores) < 2:
         raise ValueError(f"a comparison needs at least two schemes, got {len(scores)}")
@@ -118,93 +78,131 @@ def compare(
     else:
         require_scheme(baseline, list(scores))
         pairs = [(scheme, baseline) for scheme in scores if scheme != baseline]
+    paired = _pairs_by_seed(scores, pairs, paired)
+    if test == "sign-flip" and not paired:
+        raise ValueError("the sign-flip test needs schemes that share seeds; choose t or wilcoxon")
 
-    measured = [_pair(scores[a], scores[b], higher_is_better) for a, b in pairs]
+    measured = [(_same_seeds if paired else _any_seeds)(scores[a], scores[b], higher_is_better) for a, b in pairs]
     enough = seeds_needed(len(pairs), alpha)
-    p_wilcoxon = [p.p_wilcoxon if p.n >= enough or p.identical else NAN for p in measured]
-    t_holm = holm(np.array([p.p_t for p in measured]))
-    w_holm = holm(np.array(p_wilcoxon))
+    adjust, raw = CORRECTIONS[correction], [_tests(pair.numbers, enough, paired) for pair in measured]
+    adjusted = {name: adjust(np.array([p[name] for p in raw])) for name in get_args(Test)}
+    decides = [adjusted[_deciding(test, pair.numbers)][i] for i, pair in enumerate(measured)]
+    if correction == "holm":
+        level = 1 - alpha / len(pairs)
+    else:  # Benjamini and Yekutieli (2005): the false coverage rate of those shown is alpha
+        level = 1 - alpha * max(1, sum(p < alpha for p in decides)) / len(pairs)
 
     rows = []
-    for index, ((a, b), pair) in enumerate(zip(pairs, measured, strict=True)):
-        t_note, wilcoxon_note = _notes(pair, enough)
-        failed_a, failed_b = _failed(scores[a]), _failed(scores[b])
-        adjusted = float(w_holm[index] if t_note == "constant difference" else t_holm[index])
-        low, high, pointwise, is_open = NAN, NAN, (NAN, NAN), False
-        bonferroni = (NAN, NAN)
-        if pair.n > 1 and (pair.identical or not pair.constant):
-            pointwise = t_interval(pair.difference, pair.sd, pair.n, 1 - alpha)
-            bonferroni = t_interval(pair.difference, pair.sd, pair.n, 1 - alpha / len(pairs))
-            low, high, is_open = cut_at_zero(*bonferroni, rejected=adjusted < alpha)
+    for i, ((a, b), pair) in enumerate(zip(pairs, measured, strict=True)):
+        numbers, failed_a, failed_b = pair.numbers, _failed(scores[a]), _failed(scores[b])
+        t_note, rank_note = _notes(numbers, enough, paired)
+        rejected = bool(decides[i] < alpha)
+        low, high, is_open = NAN, NAN, False
+        pointwise = uncut = (NAN, NAN)
+        if numbers.n > 1 and (numbers.identical or not numbers.constant):
+            pointwise, uncut = pair.interval(1 - alpha), pair.interval(level)
+            low, high, is_open = cut_at_zero(*uncut, rejected=rejected)
+        verdict = _verdict(numbers, bool(failed_a or failed_b), rejected, enough, higher_is_better)
         rows.append(
             Comparison(
                 scheme=a,
                 reference=b,
-                n=pair.n,
-                num_dropped=len(scores[a].index.symmetric_difference(scores[b].index)),
+                paired=paired,
+                n=numbers.n,
+                n_reference=pair.n_reference,
+                num_dropped=len(scores[a].index.symmetric_difference(scores[b].index)) if paired else 0,
                 failed_scheme=failed_a,
                 failed_reference=failed_b,
-                mean_scheme=pair.mean_scheme,
-                mean_reference=pair.mean_reference,
-                difference=pair.difference,
-                sd=pair.sd,
+                mean_scheme=numbers.mean_scheme,
+                mean_reference=numbers.mean_reference,
+                difference=numbers.difference,
+                iqm_difference=numbers.iqm_difference,
+                sd=numbers.sd,
                 low=low,
                 high=high,
                 open_at_zero=is_open,
-                bonferroni_low=bonferroni[0],
-                bonferroni_high=bonferroni[1],
+                uncut_low=uncut[0],
+                uncut_high=uncut[1],
                 pointwise_low=pointwise[0],
                 pointwise_high=pointwise[1],
-                t=pair.t,
-                p_t=pair.p_t,
-                p_t_holm=float(t_holm[index]),
+                t=numbers.t,
+                p_t=raw[i]["t"],
+                p_t_adjusted=float(adjusted["t"][i]),
                 t_note=t_note,
-                p_wilcoxon=p_wilcoxon[index],
-                p_wilcoxon_holm=float(w_holm[index]),
-                wilcoxon_exact=pair.wilcoxon_exact,
-                wilcoxon_note=wilcoxon_note,
-                d_z=pair.d_z,
-                share_won=pair.share_won,
-                correlation=pair.correlation,
-                variance_saved=pair.variance_saved,
-                verdict=_verdict(pair, bool(failed_a or failed_b), adjusted < alpha, enough, higher_is_better),
+                p_wilcoxon=raw[i]["wilcoxon"],
+                p_wilcoxon_adjusted=float(adjusted["wilcoxon"][i]),
+                wilcoxon_exact=numbers.wilcoxon_exact,
+                rank_note=rank_note,
+                p_sign_flip=raw[i]["sign-flip"],
+                p_sign_flip_adjusted=float(adjusted["sign-flip"][i]),
+                sign_flip_exact=numbers.sign_flip_exact,
+                d_z=numbers.d_z,
+                a12=numbers.a12,
+                wins=numbers.wins,
+                ties=numbers.ties,
+                losses=numbers.losses,
+                share_won=numbers.share_won,
+                correlation=numbers.correlation,
+                variance_saved=numbers.variance_saved,
+                verdict=verdict,
             )
         )
-    return Comparisons(
-        metric=metric,
-        higher_is_better=higher_is_better,
-        alpha=alpha,
-        baseline=baseline,
-        schemes=tuple((s, _finished_mean(v), len(_failed(v))) for s, v in scores.items()),
-        rows=tuple(rows),
-    )
+    means = tuple((s, _finished_mean(v), len(_failed(v))) for s, v in scores.items())
+    omnibus = _omnibus(scores, higher_is_better) if paired else None
+    return Comparisons(metric, higher_is_better, alpha, baseline, test, correction, paired, means, tuple(rows), omnibus)
 
 
-def best_group(comparisons: Comparisons) -> frozenset[str]:
-    """The scheme with the best mean, and all those not shown to be worse than it.
-
-    Schemes with failed runs are left out. Empty if nothing was tested against the best scheme, or
-    if `comparisons` has a baseline that is not itself the best: the tests needed are not there.
-    """
-    sign = 1.0 if comparisons.higher_is_better else -1.0
-    sound = {scheme: sign * mean for scheme, mean, failed in comparisons.schemes if not failed}
-    if not sound:
-        return frozenset()
-    best = max(sound, key=lambda scheme: sound[scheme])
-    against = [row for row in comparisons.rows if best in (row.scheme, row.reference)]
-    verdicts = {(row.reference if row.scheme == best else row.scheme): row.verdict for row in against}
-    untested = {"too few seeds", "failed runs"}
-    others = [verdicts.get(scheme, "too few seeds") for scheme in sound if scheme != best]
-    if comparisons.baseline not in (None, best) or set(others) <= untested:
-        return frozenset()
-    level = {"no difference shown", "identical"}
-    return frozenset([best, *(s for s in sound if verdicts.get(s) in level)])
+def _omnibus(scores: Mapping[str, pd.Series], higher_is_better: bool) -> Friedman | None:
+    both = pd.concat(list(scores.values()), axis=1, join="inner").to_numpy(float)
+    finished = both[np.isfinite(both).all(axis=1)]
+    return friedman(finished, higher_is_better=higher_is_better) if len(scores) > 2 and len(finished) > 1 else None
 
 
-def _pair(a: pd.Series, b: pd.Series, higher_is_better: bool) -> Paired:
+def _pairs_by_seed(scores: Mapping[str, pd.Series], pairs: list[tuple[str, str]], asked: bool | None) -> bool:
+    """Whether to pair; a scheme without a common seed makes the whole family one of independent runs."""
+    apart = next(((a, b) for a, b in pairs if scores[a].index.intersection(scores[b].index).empty), None)
+    if asked and apart:
+        raise ValueError(f"{apart[0]} and {apart[1]} share no seed: they cannot be paired")
+    return asked if asked is not None else apart is None
+
+
+def _same_seeds(a: pd.Series, b: pd.Series, higher_is_better: bool) -> _Pair:
     both = pd.concat([a, b], axis=1, join="inner").to_numpy(dtype=float)
     finished = both[np.isfinite(both).all(axis=1)]
-    return measure(finished[:, 0], finished[:, 1], higher_is_better=higher_is_better)
+    numbers = measure(finished[:, 0], finished[:, 1], higher_is_better=higher_is_better)
+    return _Pair(numbers, lambda level: t_interval(numbers.difference, numbers.sd, numbers.n, level), numbers.n)
+
+
+def _any_seeds(a: pd.Series, b: pd.Series, higher_is_better: bool) -> _Pair:
+    x, y = (s.to_numpy(float)[np.isfinite(s.to_numpy(float))] for s in (a, b))
+    found = unpaired(x, y, higher_is_better=higher_is_better)
+    empty = measure(np.empty(0), np.empty(0), higher_is_better=higher_is_better)
+    numbers = replace(
+        empty,
+        n=found.n_scheme,
+        mean_scheme=found.mean_scheme,
+        mean_reference=found.mean_reference,
+        difference=found.difference,
+        t=found.t,
+        p_t=found.p_welch,
+        p_wilcoxon=found.p_mann_whitney,
+        wilcoxon_exact=found.mann_whitney_exact,
+        a12=found.a12,
+        constant=found.n_scheme > 1 and found.n_reference > 1 and bool(np.isnan(found.t)),
+        identical=found.n_scheme > 1 and found.n_reference > 1 and found.p_welch == 1.0 and bool(np.isnan(found.t)),
+    )
+    return _Pair(numbers, found.interval, found.n_reference)
+
+
+def _tests(numbers: Paired, enough: int, paired: bool) -> dict[str, float]:
+    """Raw p-values; a test by ranks or signs that could not reach the level has none."""
+    able = numbers.n >= enough or numbers.identical or not paired
+    ranks, flips = (numbers.p_wilcoxon, numbers.p_sign_flip) if able else (NAN, NAN)
+    return {"t": numbers.p_t, "wilcoxon": ranks, "sign-flip": flips}
+
+
+def _deciding(test: Test, numbers: Paired) -> Test:
+    return "wilcoxon" if test == "t" and numbers.constant and not numbers.identical else test
 
 
 def _failed(scores: pd.Series) -> tuple:
@@ -216,25 +214,25 @@ def _finished_mean(scores: pd.Series) -> float:
     return float(finished.mean()) if len(finished) else NAN
 
 
-def _notes(pair: Paired, enough: int) -> tuple[str, str]:
-    """Why there is no t-test, and why no Wilcoxon p-value; empty if there is one."""
-    if pair.n < 2:
-        return "needs >= 2 seeds", "needs >= 2 seeds"
-    if pair.identical:
+def _notes(numbers: Paired, enough: int, paired: bool) -> tuple[str, str]:
+    """Why there is no t-test, and why no test by ranks or signs; empty if there is one."""
+    if numbers.n < 2:
+        return "needs >= 2 seeds", "needs >= 2 seeds" if paired else ""
+    if numbers.identical:
         return "identical", ""
-    few = f"needs >= {enough} seeds" if pair.n < enough else ""
-    return "constant difference" if pair.constant else "", few
+    few = f"needs >= {enough} seeds" if paired and numbers.n < enough else ""
+    return "constant difference" if numbers.constant else "", few
 
 
-def _verdict(pair: Paired, failed: bool, rejected: bool, enough: int, higher_is_better: bool) -> str:
+def _verdict(numbers: Paired, failed: bool, rejected: bool, enough: int, higher_is_better: bool) -> str:
     if failed:
         return "failed runs"
-    if pair.n < 2:
+    if numbers.n < 2:
         return "too few seeds"
-    if pair.identical:
+    if numbers.identical:
         return "identical"
     if rejected:
-        return "better" if (pair.difference > 0) == higher_is_better else "worse"
-    if pair.constant and pair.n < enough:
+        return "better" if (numbers.difference > 0) == higher_is_better else "worse"
+    if numbers.constant and numbers.n < enough:
         return "too few seeds"
     return "no difference shown"

@@ -47,7 +47,7 @@ def test_by_hand():
     assert row.correlation == pytest.approx(1.0)
     assert row.variance_saved == pytest.approx(1 - 1 / (4 + 1))
     assert row.verdict == "no difference shown"
-    assert row.wilcoxon_note == "needs >= 6 seeds"
+    assert row.rank_note == "needs >= 6 seeds"
     assert math.isnan(row.p_wilcoxon)
 
 
@@ -86,12 +86,12 @@ def test_equals_scipy_and_statsmodels(n, baseline):
         ci = test.confidence_interval(0.95)
         assert (row.pointwise_low, row.pointwise_high) == pytest.approx((ci.low, ci.high))
         ci = test.confidence_interval(1 - 0.05 / len(result.rows))
-        assert (row.bonferroni_low, row.bonferroni_high) == pytest.approx((ci.low, ci.high))
+        assert (row.uncut_low, row.uncut_high) == pytest.approx((ci.low, ci.high))
         if row.n >= seeds_needed(len(result.rows)):
             assert row.p_wilcoxon == pytest.approx(stats.wilcoxon(a - b).pvalue)
         assert row.d_z == pytest.approx(row.t / math.sqrt(n))
         assert row.correlation == pytest.approx(stats.pearsonr(a, b).statistic)
-    for raw, adjusted in (("p_t", "p_t_holm"), ("p_wilcoxon", "p_wilcoxon_holm")):
+    for raw, adjusted in (("p_t", "p_t_adjusted"), ("p_wilcoxon", "p_wilcoxon_adjusted")):
         p = np.array([getattr(row, raw) for row in result.rows])
         if not np.isnan(p).any():
             expected = multipletests(p, method="holm")[1]
@@ -110,13 +110,13 @@ def test_interval_and_holm_never_contradict(effects, n, seed, alpha, versus):
     frame = noisy(effects, n, seed)
     result = compare(frame, "accuracy", baseline="s0" if versus else None, alpha=alpha)
     for row in result.rows:
-        assert leaves_out_zero(row) == (row.p_t_holm < alpha)
-        assert (row.verdict in ("better", "worse")) == (row.p_t_holm < alpha)
+        assert leaves_out_zero(row) == (row.p_t_adjusted < alpha)
+        assert (row.verdict in ("better", "worse")) == (row.p_t_adjusted < alpha)
         assert row.low <= row.difference <= row.high
-        assert row.bonferroni_low <= row.low or row.low == pytest.approx(0, abs=1e-12)
-        assert row.high <= row.bonferroni_high or row.high == pytest.approx(0, abs=1e-12)
-        assert (row.low == row.bonferroni_low) or row.open_at_zero or row.low == 0
-        assert (row.difference > 0) == (row.verdict != "worse") or row.p_t_holm >= alpha
+        assert row.uncut_low <= row.low or row.low == pytest.approx(0, abs=1e-12)
+        assert row.high <= row.uncut_high or row.high == pytest.approx(0, abs=1e-12)
+        assert (row.low == row.uncut_low) or row.open_at_zero or row.low == 0
+        assert (row.difference > 0) == (row.verdict != "worse") or row.p_t_adjusted >= alpha
 
 
 def test_an_end_is_cut_where_holm_alone_rejects():
@@ -127,11 +127,11 @@ def test_an_end_is_cut_where_holm_alone_rejects():
                      baseline="none")  # fmt: skip
     far, near = result.rows
     assert 0.025 < near.p_t < 0.05
-    assert near.p_t_holm == near.p_t
+    assert near.p_t_adjusted == near.p_t
     assert near.open_at_zero
     assert near.low == 0.0
-    assert near.bonferroni_low < 0
-    assert near.high == near.bonferroni_high
+    assert near.uncut_low < 0
+    assert near.high == near.uncut_high
     assert near.verdict == "better"
     assert far.low > 0
     assert not far.open_at_zero
@@ -158,8 +158,8 @@ def test_symmetries(seed, n):
     for up, down in zip(there.rows, lower.rows, strict=True):
         assert down.verdict == swap.get(up.verdict, up.verdict)
         assert down.share_won == pytest.approx(1 - up.share_won)
-        assert (down.difference, down.p_t_holm) == (up.difference, up.p_t_holm)
-        assert up.p_t_holm >= up.p_t
+        assert (down.difference, down.p_t_adjusted) == (up.difference, up.p_t_adjusted)
+        assert up.p_t_adjusted >= up.p_t
 
 
 def test_identical_schemes():
@@ -177,7 +177,7 @@ def test_constant_difference_has_no_t_but_an_exact_wilcoxon():
     row = compare(tidy({"a": few + 0.1, "b": few}), "accuracy").rows[0]
     assert row.t_note == "constant difference"
     assert (row.sd, row.difference) == (0.0, pytest.approx(0.1))
-    assert all(math.isnan(x) for x in (row.t, row.p_t, row.p_t_holm, row.low, row.high, row.d_z))
+    assert all(math.isnan(x) for x in (row.t, row.p_t, row.p_t_adjusted, row.low, row.high, row.d_z))
     assert row.verdict == "too few seeds"
     many = np.linspace(0, 1, 9)
     row = compare(tidy({"a": many + 0.1, "b": many}), "accuracy").rows[0]
@@ -209,7 +209,7 @@ def test_failed_runs_are_listed_and_left_out(bad):
     assert (row.failed_scheme, row.failed_reference) == ((2,), (4,))
     assert row.n == 3
     assert row.mean_scheme == pytest.approx(np.mean([9.0, 8.0, 9.5]))
-    assert row.p_t_holm < 0.05
+    assert row.p_t_adjusted < 0.05
     assert row.verdict == "failed runs"
     assert result.schemes[0] == ("a", pytest.approx(8.9), 1)
     assert result.frame().loc[0, "failed_scheme"] == "2"
@@ -231,7 +231,7 @@ def test_unequal_seeds_use_the_common_ones():
 
 def test_one_common_seed_is_no_test():
     row = compare(tidy({"a": [1.0], "b": [2.0]}), "accuracy").rows[0]
-    assert row.t_note == row.wilcoxon_note == "needs >= 2 seeds"
+    assert row.t_note == row.rank_note == "needs >= 2 seeds"
     assert row.verdict == "too few seeds"
     assert all(math.isnan(x) for x in (row.p_t, row.p_wilcoxon, row.low, row.sd))
     assert row.difference == -1.0
@@ -240,8 +240,8 @@ def test_one_common_seed_is_no_test():
 def test_untestable_rows_stay_in_the_family():
     scores = {"base": [1.0, 2.0, 4.0, 3.0], "x": [2.0, 4.0, 5.0, 5.5], "y": [1.0]}
     rows = compare(tidy(scores), "accuracy", baseline="base").rows
-    assert rows[0].p_t_holm == pytest.approx(2 * rows[0].p_t)
-    assert math.isnan(rows[1].p_t_holm)
+    assert rows[0].p_t_adjusted == pytest.approx(2 * rows[0].p_t)
+    assert math.isnan(rows[1].p_t_adjusted)
 
 
 def test_best_group():

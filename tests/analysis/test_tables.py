@@ -105,7 +105,7 @@ def test_csv_is_exact_and_names_the_title(frame):
     back = pd.read_csv(io.StringIO(to_csv(comparisons_table(result, TITLE))))
     assert len(back) == 21
     assert set(back["table"]) == {TITLE}
-    assert back["p_t_holm"].tolist() == [row.p_t_holm for row in result.rows]
+    assert back["p_t_adjusted"].tolist() == [row.p_t_adjusted for row in result.rows]
     assert back["low"].tolist() == [row.low for row in result.rows]
 
 

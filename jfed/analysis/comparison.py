@@ -1,0 +1,114 @@
+"""What a comparison of schemes holds: rows, the family that they were corrected in, and the group of the best."""
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import pandas as pd
+
+from jfed.analysis.omnibus import Friedman
+
+Test = Literal["t", "wilcoxon", "sign-flip"]
+Correction = Literal["holm", "bh"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One row: `scheme` against `reference`, on the seeds that both finished.
+
+    Differences are scheme minus reference in the metric's units, whichever direction is better.
+    A number that does not exist is NaN, and a note beside it says why. Without pairing, t is
+    Welch's, the Wilcoxon test is Mann and Whitney's, and what needs pairs is NaN.
+    """
+
+    scheme: str
+    reference: str
+    paired: bool  # by seed
+    n: int  # seeds compared; without pairing, runs of the scheme
+    n_reference: int
+    num_dropped: int  # seeds that only one of the two has
+    failed_scheme: tuple  # seeds whose score is NaN or infinite
+    failed_reference: tuple
+    mean_scheme: float
+    mean_reference: float
+    difference: float
+    iqm_difference: float  # interquartile mean of the paired differences
+    sd: float  # of the paired differences, n - 1 in the denominator
+    low: float  # the family's interval, cut at 0 to agree with the corrected test (jfed.analysis.intervals)
+    high: float
+    open_at_zero: bool  # an end was cut, and 0 itself is outside
+    uncut_low: float  # Holm: Bonferroni's, jointly right with probability >= 1 - alpha
+    uncut_high: float
+    pointwise_low: float  # level 1 - alpha for this row alone
+    pointwise_high: float
+    t: float
+    p_t: float
+    p_t_adjusted: float
+    t_note: str
+    p_wilcoxon: float
+    p_wilcoxon_adjusted: float
+    wilcoxon_exact: bool
+    rank_note: str  # why there is no Wilcoxon and no sign-flip test
+    p_sign_flip: float
+    p_sign_flip_adjusted: float
+    sign_flip_exact: bool
+    d_z: float  # difference / sd
+    a12: float  # chance that a run of the scheme is better than one of the reference, ties half
+    wins: int  # seeds on which the scheme is better
+    ties: int
+    losses: int
+    share_won: float  # ties counted half
+    correlation: float  # of the two schemes' scores over seeds
+    variance_saved: float  # 1 - var(a - b) / (var a + var b)
+    # On `scheme`: better, worse, no difference shown, identical, too few seeds or failed runs.
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """A family of comparisons on one metric, corrected together.
+
+    `schemes` holds each scheme with the mean over all its finished runs and the number of its
+    failed ones, in the frame's order; `baseline` is None if `rows` are all pairs. `test` decides
+    the verdicts. `omnibus` is Friedman's test over the seeds that all schemes finished, columns in
+    that order; None with fewer than three schemes or two such seeds.
+    """
+
+    metric: str
+    higher_is_better: bool
+    alpha: float
+    baseline: str | None
+    test: Test
+    correction: Correction
+    paired: bool
+    schemes: tuple[tuple[str, float, int], ...]
+    rows: tuple[Comparison, ...]
+    omnibus: Friedman | None
+
+    def frame(self) -> pd.DataFrame:
+        """One row per comparison, every field at full precision, the metric's name in front."""
+        rows = [{"metric": self.metric, **asdict(row)} for row in self.rows]
+        frame = pd.DataFrame(rows)
+        for column in ("failed_scheme", "failed_reference"):
+            frame[column] = [" ".join(map(str, seeds)) for seeds in frame[column]]
+        return frame
+
+
+def best_group(comparisons: Comparisons) -> frozenset[str]:
+    """The scheme with the best mean, and all those not shown to be worse than it.
+
+    Schemes with failed runs are left out. Empty if nothing was tested against the best scheme, or
+    if `comparisons` has a baseline that is not itself the best: the tests needed are not there.
+    """
+    sign = 1.0 if comparisons.higher_is_better else -1.0
+    sound = {scheme: sign * mean for scheme, mean, failed in comparisons.schemes if not failed}
+    if not sound:
+        return frozenset()
+    best = max(sound, key=lambda scheme: sound[scheme])
+    against = [row for row in comparisons.rows if best in (row.scheme, row.reference)]
+    verdicts = {(row.reference if row.scheme == best else row.scheme): row.verdict for row in against}
+    untested = {"too few seeds", "failed runs"}
+    others = [verdicts.get(scheme, "too few seeds") for scheme in sound if scheme != best]
+    if comparisons.baseline not in (None, best) or set(others) <= untested:
+        return frozenset()
+    level = {"no difference shown", "identical"}
+    return frozenset([best, *(s for s in sound if verdicts.get(s) in level)])

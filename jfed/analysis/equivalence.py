@@ -1,0 +1,182 @@
+"""Two schemes that are as good as each other: shown, not concluded from a large p-value.
+
+"No difference shown" may only mean too few seeds. These tests take "they differ by the margin or
+more" as the hypothesis to reject. The margin is the smallest difference that would matter, in the
+metric's units. It must be stated before the scores are seen; chosen afterwards, it can always be
+made wide enough.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """Two one-sided paired t-tests; NaN where a number is undefined, and a note says why.
+
+    `p_lower` tests "the mean difference is `low` or less", `p_upper` "it is `high` or more"; p is
+    the larger. The interval has level 1 - 2 alpha, and lies within (low, high) exactly if p < alpha.
+    """
+
+    n: int
+    difference: float
+    low: float
+    high: float
+    p_lower: float
+    p_upper: float
+    p: float
+    interval_low: float
+    interval_high: float
+    equivalent: bool
+    note: str
+
+
+@dataclass(frozen=True)
+class NonInferiority:
+    """One one-sided paired t-test; NaN where a number is undefined, and a note says why.
+
+    p tests "the scheme is worse by `margin` or more". `bound` is the one-sided limit at level
+    1 - alpha of the difference, on its worse side: how bad the scheme may yet be.
+    """
+
+    n: int
+    difference: float
+    margin: float
+    p: float
+    bound: float
+    non_inferior: bool
+    note: str
+
+
+def tost(differences: ArrayLike, low: float, high: float, alpha: float = 0.05) -> Equivalence:
+    """Show that the mean difference lies strictly between two margins, by two one-sided t-tests.
+
+    Both tests must reject at level alpha, and no correction is needed for their being two.
+
+    If the difference is the same on every seed, up to rounding, there is no t and no interval. Each
+    side is then an exact sign test of the differences from its margin: 2^-n where the difference
+    lies strictly inside, 1 where it does not. Four seeds or fewer show nothing at 0.05 in that case.
+
+    Args:
+        differences: (n,) finite, scheme minus reference on each seed, in the metric's units.
+        low: the lower margin, usually negative, in the metric's units; stated beforehand.
+        high: the upper margin, usually positive.
+        alpha: level of each one-sided test, below 0.5.
+
+    Returns:
+        NaN and not equivalent for one seed.
+
+    Raises:
+        ValueError: the differences are not a finite vector with at least one entry, the margins are
+            not finite with low < high, or alpha lies outside (0, 0.5).
+
+    Source: Schuirmann (1987), A comparison of the two one-sided tests procedure and the power
+    approach for assessing the equivalence of average bioavailability.
+    """
+    d = _checked(differences, alpha)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(f"the margins must be finite with low < high, got {low} and {high}")
+    rounding = _rounding(d, max(abs(low), abs(high)))
+    mean, error, note = _mean_and_error(d, rounding)
+    p_lower = _p_above(mean - low, error, d.size, rounding)
+    p_upper = _p_above(high - mean, error, d.size, rounding)
+    half = _half_width(error, d.size, alpha)
+    p = float(np.max([p_lower, p_upper]))
+    return Equivalence(
+        n=d.size,
+        difference=mean,
+        low=low,
+        high=high,
+        p_lower=p_lower,
+        p_upper=p_upper,
+        p=p,
+        interval_low=mean - half,
+        interval_high=mean + half,
+        equivalent=p < alpha,
+        note=note,
+    )
+
+
+def non_inferiority(
+    differences: ArrayLike, margin: float, *, higher_is_better: bool = True, alpha: float = 0.05
+) -> NonInferiority:
+    """Show that a scheme is not worse than its reference by `margin` or more, by a one-sided t-test.
+
+    That is half of `tost`: how much better the scheme may be does not matter. A difference that is
+    the same on every seed is treated as there.
+
+    Args:
+        differences: (n,) finite, scheme minus reference on each seed, in the metric's units.
+        margin: positive, in the metric's units; stated beforehand.
+        higher_is_better: whether a larger score is better; if not, worse means a larger difference.
+        alpha: level of the test, below 0.5.
+
+    Returns:
+        NaN and not non-inferior for one seed.
+
+    Raises:
+        ValueError: the differences are not a finite vector with at least one entry, the margin is
+            not positive and finite, or alpha lies outside (0, 0.5).
+
+    Source: Schuirmann (1987), whose lower or upper test this is.
+    """
+    d = _checked(differences, alpha)
+    if not (math.isfinite(margin) and margin > 0):
+        raise ValueError(f"the margin must be positive and finite, got {margin}")
+    rounding = _rounding(d, margin)
+    mean, error, note = _mean_and_error(d, rounding)
+    sign = 1.0 if higher_is_better else -1.0
+    p = _p_above(sign * mean + margin, error, d.size, rounding)
+    return NonInferiority(
+        n=d.size,
+        difference=mean,
+        margin=margin,
+        p=p,
+        bound=mean - sign * _half_width(error, d.size, alpha),
+        non_inferior=p < alpha,
+        note=note,
+    )
+
+
+def _checked(differences: ArrayLike, alpha: float) -> np.ndarray:
+    d = np.asarray(differences, dtype=float)
+    if d.ndim != 1 or d.size == 0 or not np.isfinite(d).all():
+        raise ValueError(f"differences must be a finite vector with at least one entry, got shape {d.shape}")
+    if not 0.0 < alpha < 0.5:
+        raise ValueError(f"alpha must lie strictly between 0 and 0.5, got {alpha}")
+    return d
+
+
+def _rounding(d: np.ndarray, margin: float) -> float:
+    """Differences and distances up to this are rounding error."""
+    return float(64 * np.finfo(float).eps) * max(margin, float(np.max(np.abs(d))))
+
+
+def _mean_and_error(d: np.ndarray, rounding: float) -> tuple[float, float, str]:
+    """Mean, its standard error (0 if the differences are constant, NaN for one seed), and a note."""
+    if d.size < 2:
+        return float(d[0]), NAN, "needs >= 2 seeds"
+    # What rounding leaves of a constant difference would give a t in the millions.
+    if np.ptp(d) <= rounding:
+        return float(np.median(d)), 0.0, "constant difference"
+    return float(np.mean(d)), float(np.std(d, ddof=1)) / math.sqrt(d.size), ""
+
+
+def _p_above(distance: float, error: float, n: int, rounding: float) -> float:
+    """One-sided p-value that the mean lies above a bound, `distance` being the observed excess."""
+    if n < 2:
+        return NAN
+    if error == 0:
+        return 0.5**n if distance > rounding else 1.0
+    return float(stats.t.sf(distance / error, n - 1))
+
+
+def _half_width(error: float, n: int, alpha: float) -> float:
+    """From the mean to its one-sided confidence limit; NaN if there is no t."""
+    return float(stats.t.isf(alpha, n - 1)) * error if n > 1 and error > 0 else NAN
