@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from jfed.analysis import box_by_class, stacked_lines
+from jfed.analysis import box_by_class, selection_heat, stacked_lines
 from jfed.analysis.load import schemes
 from jfed.sweep import Point
 
@@ -28,6 +28,15 @@ def selections(results: xr.Dataset, order: Sequence[str], rates: Sequence[float]
     classes = by_scheme(results, results["client_class"].values, order)
     panels = {s: {f"{rate:g}": counts[s][classes[s] == c] for c, rate in enumerate(rates)} for s in order}
     return box_by_class(panels, "times selected, by success rate", title)
+
+
+def selection_map(results: xr.Dataset, order: Sequence[str], rates: Sequence[float], title: str) -> Figure:
+    """The same client by client; a class's most selected client of each seed stands first."""
+    counts, classes = results["times_selected"].values, results["client_class"].values
+    ranked = np.lexsort((-counts, classes))
+    shares = np.take_along_axis(counts, ranked, 1) / results.sizes["round"]
+    rate = np.asarray(rates)[np.sort(classes[0])]
+    return selection_heat(by_scheme(results, shares, order), rate, xlabel="success rate", title=title)
 
 
 def participation(results: xr.Dataset, order: Sequence[str], title: str) -> Figure:

@@ -16,10 +16,10 @@ from rich.console import Console
 
 import jfed
 from experiments.common import Output, show, with_settings
-from experiments.e3cs_figures import by_scheme, participation, selections, success_rates
+from experiments.e3cs_figures import by_scheme, participation, selection_map, selections, success_rates
 from jfed.algorithms import ALGORITHMS
 from jfed.algorithms.deadline import Reading
-from jfed.analysis import compare, comparisons_table, forest, lines
+from jfed.analysis import arrivals, compare, compare_times, comparisons_table, forest, lines, rank_diagram
 from jfed.analysis.load import schemes, swept
 from jfed.analysis.targets import first_reached, targets_table
 from jfed.config import Config, Mode, Training
@@ -175,6 +175,7 @@ def _setting_report(
         table = targets_table(frame, columns, horizon, f"Rounds to accuracy ({title})")
         output.table(table, f"rounds_to_accuracy_{stem}")
         show(table, console)
+        _times(frame, settings.targets, horizon, output, title, stem)
     for metric, words in TITLES.items() if len(order) > 1 else ():
         comparisons = compare(frame, metric, baseline=order[0])
         table = comparisons_table(comparisons, f"{words} ({title}, T = {horizon})")
@@ -182,13 +183,33 @@ def _setting_report(
         if metric != "last10_accuracy":
             show(table, console)
             output.figure(forest(comparisons, f"{words} ({title})"), f"differences_{metric}_{stem}")
+            if comparisons.omnibus is not None:
+                output.figure(rank_diagram(comparisons, f"{words} ({title})"), f"ranks_{metric}_{stem}")
     accuracy = by_scheme(results, results["test_accuracy"].values, order)
     x, y = "communication round", "test accuracy"
     curves = lines(results["eval_round"].values, accuracy, xlabel=x, ylabel=y, title=f"Test accuracy ({title})")
     output.figure(curves, f"accuracy_{stem}")
     output.figure(participation(results, order, f"Success ratio and participation ({title})"), f"participation_{stem}")
     output.figure(selections(results, order, success_rates(every), f"Selections ({title})"), f"selections_{stem}")
+    output.figure(selection_map(results, order, success_rates(every), f"Selections ({title})"), f"selection_map_{stem}")
     return frame
+
+
+def _times(frame: pd.DataFrame, targets: Sequence[float], horizon: int, output: Output, title: str, stem: str) -> None:
+    """For each accuracy that some run reached: who arrived when, and restricted times compared."""
+    for target in targets:
+        column, percent = target_name(target), f"{100 * target:g}"
+        if not np.isfinite(frame[column]).any():
+            continue
+        times = {str(scheme): group[column].to_numpy(float) for scheme, group in frame.groupby("scheme", sort=False)}
+        picture = arrivals(
+            times, horizon, xlabel="communication round", target=f"{percent} %", title=f"Arrivals ({title})"
+        )
+        output.figure(picture, f"arrivals_{percent}_{stem}")
+        if len(times) > 1:
+            compared = compare_times(frame, column, horizon, baseline=str(frame.scheme.iloc[0]))
+            words = f"Rounds to {percent} %, never counting as T = {horizon} ({title})"
+            output.table(comparisons_table(compared, words), f"rounds_to_{percent}_{stem}")
 
 
 def main(settings: Settings) -> None:

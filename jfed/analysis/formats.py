@@ -1,7 +1,8 @@
-"""How a table looks: in a terminal, as CSV, Markdown and LaTeX."""
+"""How a table looks: in a terminal, as CSV, Markdown, LaTeX and HTML."""
 
 import re
 import unicodedata
+from html import escape
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -94,15 +95,38 @@ def to_latex(table: Table, label: str | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def to_html(table: Table) -> str:
+    """A `<figure>` with caption, table and notes, without styles of its own; text is escaped."""
+    rows = []
+    for i, row in enumerate(table.rows):
+        cells = [
+            _cell("td", f"<strong>{escape(cell)}</strong>" if (i, j) in table.bold else escape(cell), table.align[j])
+            for j, cell in enumerate(row)
+        ]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    heads = [_cell("th", escape(column), align) for column, align in zip(table.columns, table.align, strict=True)]
+    notes = "".join(f"<p>{escape(note)}</p>\n" for note in table.notes)
+    body = "\n".join(rows)
+    return (
+        f"<figure>\n<figcaption>{escape(table.title)}</figcaption>\n<table>\n<thead><tr>{''.join(heads)}</tr></thead>\n"
+        f"<tbody>\n{body}\n</tbody>\n</table>\n{notes}</figure>\n"
+    )
+
+
+def _cell(tag: str, content: str, align: str) -> str:
+    style = ' style="text-align: right"' if align == "r" else ' style="text-align: left"'
+    return f"<{tag}{style}>{content}</{tag}>"
+
+
 def write(table: Table, directory: str | Path, stem: str) -> dict[str, Path]:
-    """Write `<stem>.csv`, `.md` and `.tex` into `directory`, which is made if it is missing.
+    """Write `<stem>.csv`, `.md`, `.tex` and `.html` into `directory`, which is made if it is missing.
 
     Returns:
-        The paths under "csv", "md" and "tex".
+        The paths under "csv", "md", "tex" and "html".
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    texts = {"csv": to_csv(table), "md": to_markdown(table), "tex": to_latex(table, label=stem)}
+    texts = {"csv": to_csv(table), "md": to_markdown(table), "tex": to_latex(table, label=stem), "html": to_html(table)}
     paths = {kind: directory / f"{stem}.{kind}" for kind in texts}
     for kind, text in texts.items():
         paths[kind].write_text(text, encoding="utf-8")

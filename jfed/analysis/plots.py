@@ -63,7 +63,7 @@ def box_by_class(panels: Mapping[str, Mapping[str, np.ndarray]], ylabel: str, ti
 def forest(comparisons: Comparisons, title: str) -> Figure:
     """Each paired difference with its intervals, one row per comparison, first row on top.
 
-    Thin: the simultaneous interval that agrees with Holm's test, an open circle where it was cut at
+    Thin: the family's interval, which agrees with the corrected test, an open circle where it was cut at
     0. Thick: the pointwise interval. A difference that is the same on every seed has none and is
     labelled "constant".
 
@@ -76,10 +76,11 @@ def forest(comparisons: Comparisons, title: str) -> Figure:
     level = f"{100 * (1 - comparisons.alpha):g} %"
     sizes = sorted({row.n for row in rows})
     n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    caption = (
-        f"Thin: simultaneous {level} interval over {len(rows)} comparisons, open circle: cut at 0 "
-        f"by Holm's test. Thick: pointwise {level}. n = {n} seeds."
-    )
+    thin = f"simultaneous {level} interval over {len(rows)} comparisons"
+    if comparisons.correction == "bh":
+        thin = f"{level} interval, on average over the differences shown"
+    caption = f"Thin: {thin}, open circle: cut at 0 by the corrected test. Thick: pointwise {level}. n = {n}"
+    caption += " seeds." if comparisons.paired else " runs, not paired."
     better = "higher" if comparisons.higher_is_better else "lower"
     what = comparisons.metric + (f" minus {baseline}" if baseline else ", first minus second")
     with mpl.rc_context(RC):

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from jfed.analysis.comparison import Comparisons
+from jfed.analysis.stats import compare
 from jfed.analysis.tables import Table
 
 
@@ -20,6 +22,30 @@ def first_reached(rounds: ArrayLike, values: ArrayLike, target: float) -> np.nda
     reached = np.asarray(values, float) >= target
     first = np.asarray(rounds, float)[reached.argmax(1)]
     return np.where(reached.any(1), first, np.inf)
+
+
+def compare_times(
+    frame: pd.DataFrame, target: str, horizon: float, *, baseline: str | None = None, alpha: float = 0.05
+) -> Comparisons:
+    """Compare times to a target that some runs never reach, paired by seed, by the sign-flip test.
+
+    A run that never arrives counts with the horizon (its restricted time), so that the mean difference is one of
+    restricted means: it says nothing about what lies behind the horizon, and never leaves out the runs that failed.
+
+    Args:
+        frame: one row per (scheme, seed).
+        target: column of times (rounds, seconds, cost), inf where the target was never reached; NaN is a failed run.
+        horizon: last time at which runs were seen, the same for all.
+        baseline: as for `compare`.
+        alpha: as for `compare`.
+
+    Raises:
+        ValueError: a time beyond the horizon, or what `compare` refuses.
+    """
+    if target in frame.columns and not np.nanmax(np.where(np.isinf(frame[target]), 0, frame[target])) <= horizon:
+        raise ValueError(f"a run reaches {target!r} after the horizon of {horizon:g}")
+    restricted = frame.assign(**{target: np.minimum(frame[target], horizon)}) if target in frame.columns else frame
+    return compare(restricted, target, baseline=baseline, higher_is_better=False, alpha=alpha, test="sign-flip")
 
 
 def targets_table(frame: pd.DataFrame, targets: Sequence[str], horizon: int, title: str) -> Table:

@@ -184,6 +184,7 @@ def test_write(frame, tmp_path):
         "csv": "final.csv",
         "md": "final.md",
         "tex": "final.tex",
+        "html": "final.html",
     }
     assert r"\label{tab:final}" in paths["tex"].read_text()
     assert all(TITLE.split(",")[0] in path.read_text() for path in paths.values())
