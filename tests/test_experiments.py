@@ -31,9 +31,10 @@ def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys)
     said = capsys.readouterr().out
     assert "digits" in said and "CIFAR" not in said and "> 3" in said
     levels = [f"{p}_{a}_{k}" for p in ("iid", "primary") for a, k in (("fedavg", 8), ("fedprox", 8), ("fedavg", 5))]
-    tables = ("cep", "final_accuracy", "last10_accuracy", "rounds_to_accuracy")
+    tables = ("cep", "final_accuracy", "last10_accuracy", "rounds_to_accuracy", "rounds_to_1")  # nobody reaches 99 %
     assert {p.stem for p in (tmp_path / "tables").glob("*.tex")} == {f"{t}_{x}" for t in tables for x in levels}
-    figures = ("accuracy", "participation", "selections", "differences_cep", "differences_final_accuracy")
+    figures = ("accuracy", "participation", "selections", "selection_map", "arrivals_1")
+    figures += ("differences_cep", "differences_final_accuracy")
     assert {p.stem for p in (tmp_path / "figures").glob("*.png")} == {f"{f}_{x}" for f in figures for x in levels}
     assert all(p.stat().st_size > 2000 for p in (tmp_path / "figures").iterdir())
     results = jfed.load(tmp_path)
