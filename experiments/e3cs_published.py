@@ -95,25 +95,28 @@ def section(experiment: Experiment, folder: Path) -> list[str]:
 
 
 def _beside(experiment: Experiment, partition: str, algorithm: str, k: int, runs: pd.DataFrame) -> list[str]:
-    targets, column = experiment.targets, 1 if partition == "primary" else 0
-    printed = experiment.printed[algorithm]
-    heads = [f"{target} %" for target in targets]
+    column, printed = 1 if partition == "primary" else 0, experiment.printed[algorithm]
+    heads = [name.removeprefix("rounds to ") for name in runs.columns if name.startswith("rounds to ")]
     lines = [
         f"{partition}, {algorithm}, k = {k}, T = {experiment.rounds}, {runs.seed.nunique()} seed(s):"
-        f" `{experiment.command}`. Rounds to an accuracy: lower median over seeds (range) | printed.",
+        f" `{experiment.command}`. Rounds to an accuracy: lower median over seeds (range) | printed, where it is.",
         "",
         f"| scheme | {' | '.join(heads)} | accuracy after T, mean ± sd | printed after {experiment.horizon} |",
-        "|---|" + "---|" * (len(targets) + 2),
+        "|---|" + "---|" * (len(heads) + 2),
     ]
     for scheme, group in runs.groupby("scheme", sort=False):
         numbers = printed[str(scheme).removesuffix(" (oracle)")]
         cells = [str(scheme)]
-        for i, target in enumerate(targets):
-            rounds = np.sort(group[f"rounds to {target} %"].to_numpy(float))
+        for head in heads:
+            rounds = np.sort(group[f"rounds to {head}"].to_numpy(float))
             ours = _rounds(rounds[(len(rounds) - 1) // 2], experiment.rounds)
             if rounds[0] < rounds[-1]:
                 ours += f" ({_rounds(rounds[0], experiment.rounds)} to {_rounds(rounds[-1], experiment.rounds)})"
-            cells.append(f"{ours} \\| {_rounds(numbers[2 * i + column], experiment.horizon)}")
+            target = int(head.removesuffix(" %"))
+            if target in experiment.targets:
+                theirs = numbers[2 * experiment.targets.index(target) + column]
+                ours += f" \\| {_rounds(theirs, experiment.horizon)}"
+            cells.append(ours)
         final = 100 * group.final_accuracy.to_numpy(float)
         spread = f" ± {final.std(ddof=1):.2f}" if len(final) > 1 else ""
         lines.append(f"| {' | '.join([*cells, f'{final.mean():.2f}{spread}', f'{numbers[6 + column]:.2f}'])} |")
