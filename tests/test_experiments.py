@@ -14,8 +14,9 @@ from rich.console import Console
 import jfed
 from experiments import cifar_e3cs, claims, e3cs_numerical, e3cs_tables, e3cs_training, emnist_e3cs
 from experiments.common import _preset, parse_settings, with_settings
-from jfed import cli, config
+from jfed import config
 from jfed.analysis.claims import gather
+from jfed.commands import table
 from jfed.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -80,12 +81,12 @@ def test_a_sweep_gets_a_table_for_each_setting(tmp_path, capsys):
     base = jfed.Config(num_clients=8, num_rounds=6)
     points = jfed.product(jfed.methods(base, ["uniform", "e3cs-0.5"]), {"cohort_size": [2, 3]})
     jfed.run(points, range(3), out=tmp_path, progress=False, layout=jfed.Layout(block_size=2))
-    cli.table(cli.Table(tmp_path), Console())
+    table.main(table.Settings(tmp_path), Console())
     said = capsys.readouterr().out
     assert "cohort_size = 2" in said and "cohort_size = 3" in said
     assert (tmp_path / "tables" / "num_succeeded_cohort_size_3.csv").exists()
     with pytest.raises(ConfigError, match="did you mean 'num_succeeded'"):
-        cli.table(cli.Table(tmp_path, metric="num_suceeded"), Console())
+        table.main(table.Settings(tmp_path, metric="num_suceeded"), Console())
 
 
 def test_theorem_1():

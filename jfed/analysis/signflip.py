@@ -12,7 +12,8 @@ EXACT_UP_TO = 20  # non-zero differences, hence at most 2**20 sign patterns
 # As a share of the sum of absolute differences. Wide enough for differences of about 0.02 between
 # float32 scores below 1; a pattern that it takes in wrongly can only make p larger.
 TOLERANCE = 1e-6
-CELLS = 2**21  # signs drawn at a time: with their float copy about 20 MB
+GROUP = 14  # differences whose sums stand in one table of 2**14
+DRAWN = 100_000  # patterns at a time
 
 
 @dataclass(frozen=True)
@@ -111,10 +112,11 @@ def _sums(d: np.ndarray) -> np.ndarray:
 def _hits(d: np.ndarray, threshold: float, both: bool, resamples: int, seed: int) -> int:
     """How many random sign patterns reach `threshold`, or minus it where `both`."""
     rng = np.random.default_rng(seed)
-    rows = max(1, CELLS // len(d))
+    # All patterns of a group of differences in a table: one random index picks the signs of the whole group.
+    tables = [_sums(group) for group in np.array_split(d, -(-len(d) // GROUP))]
     hits = 0
-    for start in range(0, resamples, rows):
-        signs = rng.integers(0, 2, size=(min(rows, resamples - start), len(d)), dtype=np.int8)
-        sums = (2.0 * signs - 1.0) @ d
+    for start in range(0, resamples, DRAWN):
+        size = min(DRAWN, resamples - start)
+        sums = np.sum([table[rng.integers(len(table), size=size)] for table in tables], axis=0)
         hits += int(np.count_nonzero((np.abs(sums) if both else sums) >= threshold))
     return hits

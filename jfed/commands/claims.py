@@ -1,0 +1,35 @@
+"""`jfed claims`: what the papers claim, and what came out."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the papers claim, and a verdict for each claim that these runs can decide."""
+
+    results: tyro.conf.Positional[tuple[Path, ...]] = ()
+    """The --out of experiments, or CSV files with one row per run; none lists the claims."""
+
+
+def main(settings: Settings, console: Console) -> None:
+    """Print the verdicts, then which claims wait for runs."""
+    from jfed import analysis
+    from jfed.analysis.claims import gather, judge_all, verdicts_table
+
+    verdicts = judge_all(gather(settings.results))
+    waiting = [v for v in verdicts if v.finding.verdict == "not run"]
+    shown = [v for v in verdicts if v not in waiting] if settings.results else verdicts
+    analysis.to_terminal(verdicts_table(shown, "Published claims"), console)
+    if settings.results:
+        console.print()
+        for runs in dict.fromkeys(v.claim.runs for v in waiting):
+            names = ", ".join(
+                f"{v.claim.id} ({v.finding.numbers})" if v.finding.numbers else v.claim.id
+                for v in waiting
+                if v.claim.runs == runs
+            )
+            console.print(f"Not run, for want of {runs}: {names}", highlight=False)

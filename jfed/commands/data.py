@@ -1,0 +1,68 @@
+"""`jfed data`: fetch data sets, or say where they are."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from jfed.errors import require, unknown
+
+
+@dataclass(frozen=True)
+class Get:
+    """Fetch data sets from their official addresses, to where they are found without a further flag."""
+
+    names: tyro.conf.Positional[tuple[str, ...]]
+    """cifar10, emnist_letters, fashion_mnist, mnist."""
+    data_dir: Path | None = None
+    """Folder to put them into; $JFED_DATA_DIR by default, else jfed's folder of the user's cache."""
+
+
+@dataclass(frozen=True)
+class ListData:
+    """List data sets and where they are."""
+
+    data_dir: Path | None = None
+    """Folder to look into first."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Fetch data sets, or say where they are."""
+
+    action: Annotated[Get, tyro.conf.subcommand("get")] | Annotated[ListData, tyro.conf.subcommand("list")]
+
+
+def main(settings: Settings, console: Console) -> None:
+    """Do what was asked of data sets."""
+    if isinstance(settings.action, Get):
+        get(settings.action, console)
+    else:
+        list_data(settings.action, console)
+
+
+def get(settings: Get, console: Console) -> None:
+    """Fetch data sets one after another."""
+    from jfed.data import load
+    from jfed.data.get import get as fetch
+
+    require(bool(settings.names), f"say which data sets to fetch: {', '.join(load.names())}")
+    for name in settings.names:
+        if name not in load.names():
+            raise unknown("data set", name, load.names())
+    for name in settings.names:
+        made, folder = fetch(name, settings.data_dir, console)
+        num = f"{len(made.images):,} + {len(made.test_images):,} images"
+        there = "ships with jfed" if name == "digits" else f"is in {folder}"
+        console.print(f"{name} {there}: {made.title}, {num}", highlight=False, soft_wrap=True)
+
+
+def list_data(settings: ListData, console: Console) -> None:
+    """Print each data set's name and folder."""
+    from jfed.data import load
+
+    for name in load.names():
+        there = load.where(name, settings.data_dir) or f"not here: jfed data get {name}"
+        console.print(f"{name:15} {there}", highlight=False, soft_wrap=True)

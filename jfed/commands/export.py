@@ -1,0 +1,30 @@
+"""`jfed export`: results as one flat table for other tools."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Results as Parquet or CSV: a row per round, per client, or per selection."""
+
+    out: Path
+    """The --out of an experiment."""
+    to: Path
+    """A new file that ends in .parquet or .csv."""
+    rows: Literal["rounds", "clients", "selections"] = "rounds"
+    """selections needs results that recorded every cohort."""
+
+
+def main(settings: Settings, console: Console) -> None:
+    """Write the table and say how large it is."""
+    from jfed.analysis import export
+    from jfed.analysis.load import load
+
+    make = {"rounds": export.per_round, "clients": export.per_client, "selections": export.per_selection}[settings.rows]
+    frame = make(load(settings.out))
+    path = export.write(frame, settings.to)
+    console.print(f"{path}: {len(frame):,} rows, {len(frame.columns)} columns", highlight=False, soft_wrap=True)

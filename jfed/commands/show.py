@@ -1,0 +1,34 @@
+"""`jfed list`: what there is to choose from."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Settings:
+    """List schemes, worlds, controllers, algorithms, models and data sets."""
+
+
+def main(_: Settings, console: Console) -> None:
+    """Print every room's table."""
+    from jfed import config
+    from jfed.algorithms import ALGORITHMS
+    from jfed.controllers import CONTROLLERS
+    from jfed.data.load import names
+    from jfed.data.partition import PARTITIONS
+    from jfed.envs import ENVIRONMENTS
+    from jfed.models import MODELS
+
+    rows: dict[str, Any] = {
+        "schemes": [*config.METHODS, "e3cs-Q", "best-Q", "(Q a share of k/K, or inc)"],
+        "worlds": ENVIRONMENTS,
+        "controllers": CONTROLLERS,
+        "algorithms": ALGORITHMS,
+        "models": MODELS,
+        "partitions": PARTITIONS,
+        "data sets": names(),
+    }
+    for name, members in rows.items():
+        console.print(f"{name:12} {', '.join(members)}", highlight=False)
