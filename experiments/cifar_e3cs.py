@@ -1,7 +1,7 @@
 """E3CS on CIFAR-10: Table III, Figs. 6 and 7.
 
 `--preset paper` is the published setting (2500 rounds, iid and non-iid, FedAvg and FedProx, k = 10, 20 and 30) on 10
-seeds, work for an accelerator; `small` its non-iid FedAvg part on one seed of 50 rounds, two hours on two cores.
+seeds, work for an accelerator; `small` its non-iid FedAvg part on one seed of 50 rounds, some 90 minutes on two cores.
 `quick` is softmax regression on the digits that ship with jfed, 10 seeds in a minute.
 """
 

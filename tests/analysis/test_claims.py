@@ -153,6 +153,9 @@ def test_what_is_missing_is_not_run():
         assert found.finding.verdict == "not run" and found.finding.numbers == sentence
     (found,) = judge(Claim("X-1", "X", "", "", "", "x", ({"order": ["a", "a"], "metric": "a +"},)), frame)
     assert found.finding.numbers == "no metric 'a +'"
+    failed = table(a=1.0, z=0.0)
+    failed.loc[3, "metric"] = np.nan
+    assert judge(claim, failed)[0].finding == Finding("not run", "1 failed run(s) of a")
     twice = pd.concat([frame, frame])
     with pytest.raises(ValueError, match="a has several runs of a seed: name the setting"):
         judge(Claim("X-1", "X", "", "", "", "x", ({"order": ["a", "b"], "metric": "metric"},)), twice)

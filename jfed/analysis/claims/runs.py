@@ -90,7 +90,7 @@ class Runs:
             metric: a column, or an expression of columns such as "regret / bound".
 
         Raises:
-            Missing: no such scheme or metric.
+            Missing: no such scheme or metric, or a run that failed.
             ValueError: a seed stands twice: a setting that varies has not been chosen.
         """
         rows: Any = self.frame[self.frame["scheme"] == scheme]
@@ -104,8 +104,9 @@ class Runs:
             if "num_rounds" not in rows.columns:
                 raise Missing(f"{metric!r} is censored, and the table has no column num_rounds")
             scores = np.where(np.isinf(scores), rows["num_rounds"].to_numpy(float), scores)
-        series = pd.Series(scores, index=pd.Index(rows["seed"].to_numpy(), name="seed")).sort_index()
-        return series.loc[np.isfinite(series.to_numpy())]
+        if np.isnan(scores).any():  # to leave them out would favour the scheme that failed
+            raise Missing(f"{int(np.isnan(scores).sum())} failed run(s) of {scheme}")
+        return pd.Series(scores, index=pd.Index(rows["seed"].to_numpy(), name="seed")).sort_index()
 
     def paired(self, schemes: Sequence[str], metric: str) -> np.ndarray:
         """Scores of several schemes on the seeds that all have, (seeds, schemes).
