@@ -6,33 +6,29 @@ from typing import Literal
 import pandas as pd
 
 from jfed.analysis.omnibus import Friedman
+from jfed.analysis.paired import Paired
 
 Test = Literal["t", "wilcoxon", "sign-flip"]
 Correction = Literal["holm", "bh"]
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Paired):
     """One row: `scheme` against `reference`, on the seeds that both finished.
 
     Differences are scheme minus reference in the metric's units, whichever direction is better.
     A number that does not exist is NaN, and a note beside it says why. Without pairing, t is
-    Welch's, the Wilcoxon test is Mann and Whitney's, and what needs pairs is NaN.
+    Welch's, the Wilcoxon test is Mann and Whitney's, what needs pairs is NaN, and n counts runs of
+    the scheme.
     """
 
     scheme: str
     reference: str
     paired: bool  # by seed
-    n: int  # seeds compared; without pairing, runs of the scheme
     n_reference: int
     num_dropped: int  # seeds that only one of the two has
     failed_scheme: tuple  # seeds whose score is NaN or infinite
     failed_reference: tuple
-    mean_scheme: float
-    mean_reference: float
-    difference: float
-    iqm_difference: float  # interquartile mean of the paired differences
-    sd: float  # of the paired differences, n - 1 in the denominator
     low: float  # the family's interval, cut at 0 to agree with the corrected test (jfed.analysis.intervals)
     high: float
     open_at_zero: bool  # an end was cut, and 0 itself is outside
@@ -40,25 +36,12 @@ class Comparison:
     uncut_high: float
     pointwise_low: float  # level 1 - alpha for this row alone
     pointwise_high: float
-    t: float
-    p_t: float
     p_t_adjusted: float
     t_note: str
-    p_wilcoxon: float
     p_wilcoxon_adjusted: float
-    wilcoxon_exact: bool
     rank_note: str  # why there is no Wilcoxon and no sign-flip test
-    p_sign_flip: float
     p_sign_flip_adjusted: float
-    sign_flip_exact: bool
-    d_z: float  # difference / sd
-    a12: float  # chance that a run of the scheme is better than one of the reference, ties half
-    wins: int  # seeds on which the scheme is better
-    ties: int
-    losses: int
-    share_won: float  # ties counted half
-    correlation: float  # of the two schemes' scores over seeds
-    variance_saved: float  # 1 - var(a - b) / (var a + var b)
+    seeds_wanted: float  # for 80 % power in this family if d_z were the true effect; NaN: none up to 100 000, or no d_z
     # On `scheme`: better, worse, no difference shown, identical, too few seeds or failed runs.
     verdict: str
 
@@ -90,7 +73,8 @@ class Comparisons:
         frame = pd.DataFrame(rows)
         for column in ("failed_scheme", "failed_reference"):
             frame[column] = [" ".join(map(str, seeds)) for seeds in frame[column]]
-        return frame
+        first = ["metric", "scheme", "reference", "paired"]
+        return frame.reindex(columns=[*first, *frame.columns.drop(first)])
 
 
 def best_group(comparisons: Comparisons) -> frozenset[str]:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 KEYS = ("scheme", "seed")
+LARGEST = 1e150  # of a finite score
 
 
 def scores_by_scheme(frame: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
@@ -20,8 +21,8 @@ def scores_by_scheme(frame: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
         index, sorted by seed. A failed run keeps its row: its score is NaN or infinite.
 
     Raises:
-        ValueError: a column is missing or not numeric, a key is missing, or two rows are the same
-            (scheme, seed).
+        ValueError: a column is missing or not numeric, a key is missing, two rows are the same
+            (scheme, seed), or a finite score is too large to be squared.
     """
     for column in KEYS:
         if column not in frame.columns:
@@ -42,6 +43,8 @@ def scores_by_scheme(frame: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
         scores = pd.Series(frame[metric].to_numpy(dtype=float, na_value=np.nan))
     except (TypeError, ValueError):
         raise ValueError(f"metric {metric!r} is not numeric") from None
+    if (scores.abs().where(np.isfinite(scores)) > LARGEST).any():
+        raise ValueError(f"metric {metric!r} has values beyond {LARGEST:g}, whose squares overflow: rescale it")
 
     labels = frame["scheme"].astype(str).to_numpy()
     scores.index = pd.Index(frame["seed"].to_numpy(), name="seed")

@@ -21,26 +21,26 @@ class Paired:
     difference is the same on every seed, up to rounding, so that no t statistic exists.
     """
 
-    n: int
+    n: int  # seeds compared
     mean_scheme: float
     mean_reference: float
     difference: float
-    sd: float
+    iqm_difference: float  # interquartile mean of the paired differences
+    sd: float  # of the paired differences, n - 1 in the denominator
     t: float
     p_t: float
     p_wilcoxon: float
     wilcoxon_exact: bool
     p_sign_flip: float
     sign_flip_exact: bool
-    iqm_difference: float
-    d_z: float
-    a12: float
-    wins: int
+    d_z: float  # difference / sd
+    a12: float  # chance that a run of the scheme is better than one of the reference, ties half
+    wins: int  # seeds on which the scheme is better
     ties: int
     losses: int
-    share_won: float
-    correlation: float
-    variance_saved: float
+    share_won: float  # ties counted half
+    correlation: float  # of the two schemes' scores over seeds
+    variance_saved: float  # 1 - var(a - b) / (var a + var b)
     constant: bool
     identical: bool
 

@@ -13,6 +13,7 @@ from jfed.analysis.frames import require_alpha, require_scheme, scores_by_scheme
 from jfed.analysis.intervals import benjamini_hochberg, cut_at_zero, holm, t_interval
 from jfed.analysis.omnibus import Friedman, friedman
 from jfed.analysis.paired import NAN, Paired, measure, seeds_needed
+from jfed.analysis.power import seeds_for
 from jfed.analysis.unpaired import unpaired
 
 __all__ = ["Comparison", "Comparisons", "best_group", "compare", "seeds_needed"]
@@ -103,21 +104,17 @@ def compare(
             pointwise, uncut = pair.interval(1 - alpha), pair.interval(level)
             low, high, is_open = cut_at_zero(*uncut, rejected=rejected)
         verdict = _verdict(numbers, bool(failed_a or failed_b), rejected, enough, higher_is_better)
+        able = replace(numbers, p_wilcoxon=raw[i]["wilcoxon"], p_sign_flip=raw[i]["sign-flip"])
         rows.append(
             Comparison(
+                **vars(able),
                 scheme=a,
                 reference=b,
                 paired=paired,
-                n=numbers.n,
                 n_reference=pair.n_reference,
                 num_dropped=len(scores[a].index.symmetric_difference(scores[b].index)) if paired else 0,
                 failed_scheme=failed_a,
                 failed_reference=failed_b,
-                mean_scheme=numbers.mean_scheme,
-                mean_reference=numbers.mean_reference,
-                difference=numbers.difference,
-                iqm_difference=numbers.iqm_difference,
-                sd=numbers.sd,
                 low=low,
                 high=high,
                 open_at_zero=is_open,
@@ -125,25 +122,12 @@ def compare(
                 uncut_high=uncut[1],
                 pointwise_low=pointwise[0],
                 pointwise_high=pointwise[1],
-                t=numbers.t,
-                p_t=raw[i]["t"],
                 p_t_adjusted=float(adjusted["t"][i]),
                 t_note=t_note,
-                p_wilcoxon=raw[i]["wilcoxon"],
                 p_wilcoxon_adjusted=float(adjusted["wilcoxon"][i]),
-                wilcoxon_exact=numbers.wilcoxon_exact,
                 rank_note=rank_note,
-                p_sign_flip=raw[i]["sign-flip"],
                 p_sign_flip_adjusted=float(adjusted["sign-flip"][i]),
-                sign_flip_exact=numbers.sign_flip_exact,
-                d_z=numbers.d_z,
-                a12=numbers.a12,
-                wins=numbers.wins,
-                ties=numbers.ties,
-                losses=numbers.losses,
-                share_won=numbers.share_won,
-                correlation=numbers.correlation,
-                variance_saved=numbers.variance_saved,
+                seeds_wanted=_seeds_wanted(able.d_z, alpha, len(pairs)),
                 verdict=verdict,
             )
         )
@@ -203,6 +187,13 @@ def _tests(numbers: Paired, enough: int, paired: bool) -> dict[str, float]:
 
 def _deciding(test: Test, numbers: Paired) -> Test:
     return "wilcoxon" if test == "t" and numbers.constant and not numbers.identical else test
+
+
+def _seeds_wanted(d_z: float, alpha: float, num_comparisons: int) -> float:
+    try:
+        return seeds_for(d_z, alpha=alpha, num_comparisons=num_comparisons)
+    except ValueError:  # no d_z, none at all, or too small for any number of seeds
+        return NAN
 
 
 def _failed(scores: pd.Series) -> tuple:

@@ -67,13 +67,23 @@ def test_friedman_equals_scipy(scores):
 
 def test_f_is_the_two_way_analysis_of_variance_of_ranks():
     """Conover's identity: Iman and Davenport's F is the F of schemes beside seeds, computed on ranks."""
-    scores = np.random.default_rng(2).integers(0, 6, (9, 4))
+    scores = np.random.default_rng(2).integers(0, 6, (12, 4))
     ranks = stats.rankdata(scores, axis=1)
     columns, rest = ranks.mean(0), ranks - ranks.mean(0)
-    f = 9 * np.sum((columns - 2.5) ** 2) / 3 / (np.sum(rest**2) / 24)
+    f = 12 * np.sum((columns - 2.5) ** 2) / 3 / (np.sum(rest**2) / 33)
     result = friedman(scores)
     assert result.f == pytest.approx(f)
-    assert result.p_f == pytest.approx(stats.f.sf(f, 3, 24))
+    assert result.p_f == pytest.approx(stats.f.sf(f, 3, 33))
+
+
+def test_few_seeds_are_counted_out():
+    """Against all 6^3 orders of three seeds and three schemes (one seed's order may stay as it is)."""
+    scores = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.0, 2.0, 3.0], [1.0, 3.0, 2.0]])
+    sums = []
+    for orders in itertools.product(itertools.permutations((1, 2, 3)), repeat=3):
+        sums.append(((np.sum([(1, 2, 3), *orders], axis=0) - 8) ** 2).sum())
+    exact = np.mean(np.array(sums) >= ((stats.rankdata(scores, axis=1).sum(0) - 8) ** 2).sum())
+    assert friedman(scores).p_f == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 20_000))
 
 
 def test_higher_is_better_decides_who_has_rank_one():
