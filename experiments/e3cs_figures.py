@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from jfed.analysis import box_by_class, selection_heat, stacked_lines
+from jfed.analysis import box_by_class, lines, selection_heat, stacked_lines
+from jfed.analysis.costs import against, cost_grid
 from jfed.analysis.load import schemes
 from jfed.sweep import Point
 
@@ -48,3 +49,17 @@ def participation(results: xr.Dataset, order: Sequence[str], title: str) -> Figu
         "cumulative effective participation": by_scheme(results, returned, order),
     }
     return stacked_lines(results["round"].values, panels, xlabel="communication round", title=title)
+
+
+def accuracy(results: xr.Dataset, order: Sequence[str], title: str) -> dict[str, Figure]:
+    """Figs. 5 and 6, and the same against what it cost: test accuracy by rounds, by models sent, by local steps."""
+    values, evaluated = results["test_accuracy"].values, results["eval_round"].values
+    curves = by_scheme(results, values, order)
+    figures = {"accuracy": lines(evaluated, curves, xlabel="communication round", ylabel="test accuracy", title=title)}
+    costs = {"models": "num_succeeded", "steps": "num_steps"}
+    for (stem, name), xlabel in zip(costs.items(), ("models returned to the server", "local steps"), strict=True):
+        spent = np.cumsum(results[name].values.astype(float), 1)[:, evaluated - 1]
+        grid = cost_grid(spent)
+        curves = by_scheme(results, against(spent, values, grid), order)
+        figures[f"accuracy_by_{stem}"] = lines(grid, curves, xlabel=xlabel, ylabel="test accuracy", title=title)
+    return figures

@@ -149,5 +149,5 @@ def _caption(panels: list[dict[str, np.ndarray]], band: Band) -> str:
     text = f"Mean over {count} seed{'s' if sizes[-1] > 1 else ''}"
     text += f"; band: {what}." if sizes[-1] > 1 else "; no band."
     if any(not np.isfinite(values).all() for values in arrays):
-        text += " Gap: a run without a finite value."
+        text += " A curve ends, or has a gap, where one of its runs has no value."
     return text

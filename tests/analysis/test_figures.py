@@ -68,7 +68,7 @@ def test_range_band_one_seed_and_gaps():
     broken = np.array([[1.0, 2.0, 3.0], [1.0, np.inf, 3.0]])
     figure = lines([0, 1, 2], {"a": broken}, xlabel="x", ylabel="y", title="t")
     assert np.isnan(figure.axes[0].lines[0].get_ydata()[1])
-    assert "Gap: a run without a finite value." in texts(figure)
+    assert "A curve ends, or has a gap, where one of its runs has no value." in texts(figure)
 
 
 def test_long_curves_are_thinned_to_their_ends():
