@@ -1,7 +1,6 @@
-"""What every experiment's command shares: the command line, settings of points, and where output goes."""
+"""What every experiment's command shares: the command line, and where output goes."""
 
 import argparse
-import ast
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +9,10 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 
-from jfed import sweep
 from jfed.analysis import Table, save, to_terminal, write
-from jfed.errors import ConfigError, Unfinished, require
-from jfed.sweep import Point
+from jfed.errors import ConfigError, Unfinished
 
 S = TypeVar("S")
-NAMED = ("selector.quota", "selector.sampler", "selector.clip_exponent", "selector.form")
 
 
 @dataclass(frozen=True)
@@ -48,46 +44,6 @@ def show(table: Table, console: Console) -> None:
     """Print a table after an empty line."""
     console.print()
     to_terminal(table, console)
-
-
-def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """Settings such as "selector.eta=0.1" as a delta.
-
-    Raises:
-        ConfigError: no "=".
-    """
-    delta = {}
-    for item in settings:
-        path, equals, text = item.partition("=")
-        require(bool(equals), f"A setting is written PATH=VALUE, such as selector.eta=0.1, found {item!r}.")
-        try:
-            delta[path.strip()] = ast.literal_eval(text.strip())
-        except (ValueError, SyntaxError):
-            delta[path.strip()] = text.strip()  # a name, such as missing=returned
-    return delta
-
-
-def with_settings(points: Sequence[Point], settings: Sequence[str]) -> list[Point]:
-    """The points with settings changed; a setting of one scheme leaves the others as they are.
-
-    Raises:
-        ConfigError: a setting that no point has, or that a scheme's name or coordinates stand for.
-    """
-    changed = list(points)
-    for path, value in parse_settings(settings).items():
-        require(
-            path not in NAMED and not any(path.rpartition(".")[2] in p.coords for p in points),
-            f"{path} is what a scheme's name stands for here: choose it by the schemes or the mode.",
-        )
-        errors = []
-        for i, point in enumerate(changed):
-            try:
-                changed[i] = Point(sweep.configs.replace(point.config, {path: value}), point.coords)
-            except ConfigError as error:
-                errors.append(error)
-        if len(errors) == len(changed):
-            raise max(errors, key=lambda error: not str(error).startswith("unknown setting"))
-    return changed
 
 
 def _preset(arguments: Sequence[str], names: Sequence[str]) -> str:

@@ -16,15 +16,16 @@ import xarray as xr
 from rich.console import Console
 
 import jfed
-from experiments.common import Output, command, show, with_settings
+from experiments.common import Output, command, show
 from experiments.e3cs_figures import participation, selections, success_rates
 from jfed.analysis import compare, comparisons_table, jain
 from jfed.analysis.load import schemes
 from jfed.analysis.tables import Table
+from jfed.commands.settings import parse_settings
 from jfed.config import Config, method
 from jfed.errors import require
 from jfed.selectors.e3cs import quota_schedule
-from jfed.sweep import Point, methods
+from jfed.sweep import Point, changed, methods
 
 QUOTAS = ("0", "0.5", "0.8", "inc")
 ETA = 0.5  # Table I
@@ -188,8 +189,10 @@ def main(settings: Settings) -> None:
     rounds = settings.num_rounds if settings.num_rounds is not None else default_rounds
     require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
     base = Config(settings.num_clients, settings.cohort_size, rounds)
-    base = with_settings([Point(base)], [s for s in settings.set if not s.startswith("selector")])[0].config
-    every = with_settings(points(base), [s for s in settings.set if s.startswith("selector")])
+    delta = parse_settings(settings.set)
+    of_schemes = {path: value for path, value in delta.items() if path.startswith("selector")}
+    base = changed([Point(base)], {k: v for k, v in delta.items() if k not in of_schemes})[0].config
+    every = changed(points(base), of_schemes)
     results = jfed.run(every, range(seeds), out=settings.out)
     title = f"no training, K = {base.num_clients}, k = {base.cohort_size}, T = {base.num_rounds}, {seeds} seeds"
 

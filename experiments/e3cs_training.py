@@ -4,36 +4,27 @@ Each combination of partition, algorithm and cohort size is a setting with table
 schemes meet the same data, initial models, minibatches and failures on each seed.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
 import pandas as pd
-import xarray as xr
 from rich.console import Console
 
 import jfed
-from experiments.common import Output, show, with_settings
-from experiments.e3cs_figures import by_scheme, participation, selection_map, selections, success_rates
+from experiments.common import Output
+from experiments.e3cs_report import coordinates, setting_report, tuned_report
 from jfed.algorithms import ALGORITHMS
 from jfed.algorithms.deadline import Reading
-from jfed.analysis import arrivals, compare, compare_times, comparisons_table, forest, lines, rank_diagram
-from jfed.analysis.load import schemes, swept
-from jfed.analysis.targets import first_reached, targets_table
+from jfed.analysis.load import swept
+from jfed.commands.settings import parse_axes, parse_settings
 from jfed.config import Config, Mode, Training
 from jfed.data.load import load
 from jfed.errors import require, unknown
 from jfed.models import MODELS
-from jfed.sweep import Point, methods
+from jfed.sweep import Point, changed, methods, product
 
 SCHEMES = ("uniform", "fedcs", "pow-d", "e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-inc")
-TITLES = {
-    "cep": "Cumulative effective participation",
-    "final_accuracy": "Test accuracy after the last round",
-    "last10_accuracy": "Test accuracy, mean of the last ten rounds",
-}
 
 
 @dataclass(frozen=True)
@@ -84,6 +75,10 @@ class Settings:
     """Runs that share a block; chosen by jfed by default."""
     set: tuple[str, ...] = ()
     """Further settings by path, such as selector.eta=0.1 or environment.success_rates=(0.2,0.8)."""
+    sweep: tuple[str, ...] = ()
+    """Settings with several values, such as training.algorithm.learning_rate=0.01,0.1; all combinations are run."""
+    tune_seeds: tuple[int, ...] = ()
+    """Of a sweep: seeds on which each scheme's best point is chosen; the other seeds report it."""
 
 
 def points(settings: Settings) -> list[Point]:
@@ -125,91 +120,9 @@ def _points(settings: Settings, partition: str, algorithm: str, cohort_size: int
         eval_every=settings.eval_every,
         training=training,
     )
-    changed = with_settings(methods(base, settings.schemes, settings.mode), settings.set)
+    named = changed(methods(base, settings.schemes, settings.mode), parse_settings(settings.set))
     where = {"partition": partition, "algorithm": algorithm, "k": cohort_size}
-    return [Point(p.config, p.coords | where) for p in changed]
-
-
-def target_name(target: float) -> str:
-    """The column of rounds to an accuracy."""
-    return f"rounds to {100 * target:g} %"
-
-
-def per_run(results: xr.Dataset, targets: Sequence[float], order: Sequence[str]) -> pd.DataFrame:
-    """One row per run, schemes in the given order; rounds to a target are inf where it was never reached."""
-    accuracy, evaluated = results["test_accuracy"].values, results["eval_round"].values
-    last10 = accuracy[:, evaluated > evaluated[-1] - 10].mean(1)  # NaN if the model broke
-    dataset = str(results["dataset"].values[0])
-    columns: dict[str, Any] = {
-        "experiment": {"emnist_letters": "emnist_e3cs", "cifar10": "cifar_e3cs"}.get(dataset, f"{dataset}_e3cs"),
-        "scheme": schemes(results),
-        **{name: results[name].values for name in ("partition", "algorithm", "k", "mode", "seed")},
-        "num_rounds": results.sizes["round"],
-        "cep": results["num_succeeded"].values.sum(1),
-        "final_accuracy": accuracy[:, -1],
-        "last10_accuracy": last10,
-        "final_loss": results["test_loss"].values[:, -1],
-        **{target_name(t): first_reached(evaluated, accuracy, t) for t in targets},
-    }
-    frame = pd.DataFrame(columns)
-    rank = frame.scheme.map({s: i for i, s in enumerate(order)})
-    return frame.iloc[np.argsort(rank, kind="stable")]
-
-
-def _setting_report(
-    results: xr.Dataset, settings: Settings, every: Sequence[Point], output: Output, console: Console
-) -> pd.DataFrame:
-    """Tables and figures of one setting."""
-    first = {name: results[name].values[0] for name in ("partition", "algorithm", "k")}
-    stem = "_".join(str(value) for value in first.values())
-    data = load(settings.dataset, settings.data_dir).title
-    title = f"{data}, {first['partition']}, {first['algorithm']}, K = {settings.num_clients}, k = {first['k']}"
-
-    names = list(dict.fromkeys(p.coords["method"] for p in every))
-    label = {str(m): s for m, s in zip(results["method"].values, schemes(results), strict=True)}
-    order = [label[name] for name in names if name in label]
-    frame = per_run(results, settings.targets, order)
-    horizon = results.sizes["round"]
-    if settings.targets:
-        columns = [target_name(t) for t in settings.targets]
-        table = targets_table(frame, columns, horizon, f"Rounds to accuracy ({title})")
-        output.table(table, f"rounds_to_accuracy_{stem}")
-        show(table, console)
-        _times(frame, settings.targets, horizon, output, title, stem)
-    for metric, words in TITLES.items() if len(order) > 1 else ():
-        comparisons = compare(frame, metric, baseline=order[0])
-        table = comparisons_table(comparisons, f"{words} ({title}, T = {horizon})")
-        output.table(table, f"{metric}_{stem}")
-        if metric != "last10_accuracy":
-            show(table, console)
-            output.figure(forest(comparisons, f"{words} ({title})"), f"differences_{metric}_{stem}")
-            if comparisons.omnibus is not None:
-                output.figure(rank_diagram(comparisons, f"{words} ({title})"), f"ranks_{metric}_{stem}")
-    accuracy = by_scheme(results, results["test_accuracy"].values, order)
-    x, y = "communication round", "test accuracy"
-    curves = lines(results["eval_round"].values, accuracy, xlabel=x, ylabel=y, title=f"Test accuracy ({title})")
-    output.figure(curves, f"accuracy_{stem}")
-    output.figure(participation(results, order, f"Success ratio and participation ({title})"), f"participation_{stem}")
-    output.figure(selections(results, order, success_rates(every), f"Selections ({title})"), f"selections_{stem}")
-    output.figure(selection_map(results, order, success_rates(every), f"Selections ({title})"), f"selection_map_{stem}")
-    return frame
-
-
-def _times(frame: pd.DataFrame, targets: Sequence[float], horizon: int, output: Output, title: str, stem: str) -> None:
-    """For each accuracy that some run reached: who arrived when, and restricted times compared."""
-    for target in targets:
-        column, percent = target_name(target), f"{100 * target:g}"
-        if not np.isfinite(frame[column]).any():
-            continue
-        times = {str(scheme): group[column].to_numpy(float) for scheme, group in frame.groupby("scheme", sort=False)}
-        picture = arrivals(
-            times, horizon, xlabel="communication round", target=f"{percent} %", title=f"Arrivals ({title})"
-        )
-        output.figure(picture, f"arrivals_{percent}_{stem}")
-        if len(times) > 1:
-            compared = compare_times(frame, column, horizon, baseline=str(frame.scheme.iloc[0]))
-            words = f"Rounds to {percent} %, never counting as T = {horizon} ({title})"
-            output.table(comparisons_table(compared, words), f"rounds_to_{percent}_{stem}")
+    return product([Point(p.config, p.coords | where) for p in named], parse_axes(settings.sweep))
 
 
 def main(settings: Settings) -> None:
@@ -217,13 +130,24 @@ def main(settings: Settings) -> None:
     console = Console()
     require(settings.seeds >= 1, f"At least one seed is needed, found {settings.seeds}.")
     require(all(0 < t <= 1 for t in settings.targets), f"Targets are accuracies in (0, 1], found {settings.targets}.")
+    axes = parse_axes(settings.sweep)
+    for path in ("cohort_size", "training.partition", "training.algorithm"):
+        require(path not in axes | parse_settings(settings.set), f"{path} has a flag of its own here: see --help.")
+    spare = set(range(settings.seeds)) - set(settings.tune_seeds)
+    inside = all(0 <= seed < settings.seeds for seed in settings.tune_seeds)
+    require(bool(axes) or not settings.tune_seeds, "--tune-seeds are for choosing among what --sweep names.")
+    require(bool(spare) and inside, f"--tune-seeds must be some of the {settings.seeds} seeds, not all of them.")
     every = points(settings)
     seconds = None if settings.minutes is None else 60 * settings.minutes
     layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
     results = jfed.run(every, range(settings.seeds), out=settings.out, data_dir=settings.data_dir, layout=layout)
     output = Output(settings.out)
-    levels = [results.isel(run=rows) for _, rows in swept(results)]
-    frames = [_setting_report(level, settings, every, output, console) for level in levels]
+    data = load(settings.dataset, settings.data_dir).title
+    frames = [setting_report(results.isel(run=rows), level, settings.targets, data, every, output, console)
+              for level, rows in swept(results)]  # fmt: skip
+    runs = pd.concat(frames).drop_duplicates(["scheme", "partition", "algorithm", "k", *coordinates(axes), "seed"])
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)
-    pd.concat(frames).to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
+    runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
+    if axes:
+        tuned_report(runs, coordinates(axes), settings.tune_seeds, data, output, console)
     output.tell(console)

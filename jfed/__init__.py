@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jfed.engine.run import run as run
     from jfed.engine.units import Layout as Layout
     from jfed.errors import ConfigError as ConfigError
+    from jfed.prng import crossed_seeds as crossed_seeds
     from jfed.prng import seeds as seeds
     from jfed.sweep import Point as Point
     from jfed.sweep import methods as methods
@@ -36,6 +37,7 @@ _HOME = {
     "run": "jfed.engine.run",
     "Layout": "jfed.engine.units",
     "ConfigError": "jfed.errors",
+    "crossed_seeds": "jfed.prng",
     "seeds": "jfed.prng",
     "Point": "jfed.sweep",
     "methods": "jfed.sweep",

@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from jfed.commands import claims, data, export, run, show, table
+from jfed.commands import claims, data, export, run, show, table, variance
 from jfed.errors import ConfigError
 
 
@@ -20,6 +20,7 @@ def main() -> None:
         | Annotated[run.Settings, tyro.conf.subcommand("run")]
         | Annotated[data.Settings, tyro.conf.subcommand("data")]
         | Annotated[table.Settings, tyro.conf.subcommand("table")]
+        | Annotated[variance.Settings, tyro.conf.subcommand("variance")]
         | Annotated[export.Settings, tyro.conf.subcommand("export")]
         | Annotated[claims.Settings, tyro.conf.subcommand("claims")]
     )
@@ -30,7 +31,9 @@ def main() -> None:
         config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),  # `data get`, not `data action:get`
     )
     try:
-        {m.Settings: m for m in (show, run, data, table, export, claims)}[type(chosen)].main(chosen, Console())
+        {m.Settings: m for m in (show, run, data, table, variance, export, claims)}[type(chosen)].main(
+            chosen, Console()
+        )
     except (ConfigError, ValueError, FileNotFoundError) as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:

@@ -140,6 +140,18 @@ def replace(config: Any, delta: Mapping[str, Any]) -> Any:
     return config
 
 
+def has(config: Any, path: str) -> bool:
+    """Whether there is a setting at a dotted path; `selector.eta` is one of E3CS only."""
+    return path.rpartition(".")[2] in beside(config, path)
+
+
+def beside(config: Any, path: str) -> list[str]:
+    """The settings that there are where a dotted path ends."""
+    for name in path.split(".")[:-1]:
+        config = getattr(config, name, None)
+    return [field.name for field in dataclasses.fields(config)] if dataclasses.is_dataclass(config) else []
+
+
 def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
     require(dataclasses.is_dataclass(node), f"{whole!r} is no setting here: {path[0]!r} has nothing above it.")
     fields = [f.name for f in dataclasses.fields(node)]

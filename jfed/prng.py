@@ -6,6 +6,7 @@ on blocks, or on which other runs share a program. No key is carried in a state.
 
 import enum
 import functools
+import itertools
 from typing import NamedTuple
 
 import jax
@@ -59,6 +60,15 @@ def seeds(seed: int, data: int | None = None, model: int | None = None, environm
         return np.uint32(chosen)
 
     return Seeds(pick(None), pick(data), pick(model), pick(environment))  # type: ignore[arg-type]
+
+
+def crossed_seeds(data: int = 1, model: int = 1, environment: int = 1) -> list[Seeds]:
+    """So many seeds of data, of model and of environment in all combinations, for `jfed variance`.
+
+    Runs that share one of them are not independent: they tell where the spread comes from, not who is better.
+    """
+    cells = itertools.product(range(data), range(model), range(environment))
+    return [seeds(i, *cell) for i, cell in enumerate(cells)]
 
 
 def keys(seeds: Seeds) -> Keys:

@@ -7,7 +7,10 @@ from typing import Any
 
 from jfed import config as configs
 from jfed.config import Config, Mode
-from jfed.errors import require
+from jfed.errors import require, unknown
+
+NAMED = ("selector.quota", "selector.sampler", "selector.clip_exponent", "selector.form")
+"""Settings that are part of a named scheme."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +42,21 @@ def methods(base: Config, names: Iterable[str], mode: Mode = "faithful") -> list
 
 
 def product(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[Point]:
-    """Every point at every combination of settings.
+    """Every point at every combination of settings; a setting of one scheme leaves the others as they are.
 
     Args:
         points: where to start.
         axes: settings by dotted path, such as {"cohort_size": [10, 20, 30]}.
+
+    Raises:
+        ConfigError: a setting that no point has, or a value that does not fit.
     """
-    return [
-        _at(point, dict(zip(axes, values, strict=True)))
-        for point in points
-        for values in itertools.product(*axes.values())
-    ]
+    _require_known(points, axes)
+    swept = []
+    for point in points:
+        own = {path: values for path, values in axes.items() if configs.has(point.config, path)}
+        swept += [_at(point, dict(zip(own, values, strict=True))) for values in itertools.product(*own.values())]
+    return swept
 
 
 def zipped(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[Point]:
@@ -61,6 +68,32 @@ def zipped(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[P
         for point in points
         for values in zip(*axes.values(), strict=True)
     ]
+
+
+def changed(points: Sequence[Point], delta: Mapping[str, Any]) -> list[Point]:
+    """The points with settings changed and not named by them; a setting of one scheme leaves the others as they are.
+
+    Raises:
+        ConfigError: a setting that no point has, that a scheme's name or a coordinate stands for, or a value that does
+            not fit.
+    """
+    for path in delta:
+        require(
+            path not in NAMED and not any(path.rpartition(".")[2] in p.coords for p in points),
+            f"{path} is what a scheme's name stands for here: choose it by the schemes or the mode.",
+        )
+    _require_known(points, delta)
+    return [
+        Point(configs.replace(p.config, {k: v for k, v in delta.items() if configs.has(p.config, k)}), p.coords)
+        for p in points
+    ]
+
+
+def _require_known(points: Sequence[Point], paths: Iterable[str]) -> None:
+    for path in paths:
+        if points and not any(configs.has(p.config, path) for p in points):
+            known = {name for p in points for name in configs.beside(p.config, path)}
+            raise unknown(f"setting in {path!r}:", path.rpartition(".")[2], known)
 
 
 def _at(point: Point, delta: Mapping[str, Any]) -> Point:

@@ -65,3 +65,49 @@ def test_export_and_claims(monkeypatch, capsys, tmp_path):
     assert "not run" in said and "E-19" in said
     with pytest.raises(SystemExit, match="There is no per-run table at"):
         run(monkeypatch, capsys, "claims", tmp_path)
+
+
+def test_the_best_of_a_sweep_is_chosen_on_seeds_of_its_own(monkeypatch, capsys, tmp_path):
+    small = ("--num-clients", 8, "--cohort-size", 2, "--num-rounds", 12, "--out", tmp_path)
+    schemes = ("--schemes", "uniform", "e3cs-0")
+    sweep = ("--sweep", "selector.eta=0.1,0.5", "--seeds", 5)
+    said = run(monkeypatch, capsys, "run", *small, *schemes, *sweep, "--tune-seeds", 0, 1)
+    assert "selected on 2 tune seeds and reported on 3" in said and "Chosen: e3cs-0 eta 0." in said
+    assert (tmp_path / "tables" / "num_succeeded_best_eta.csv").exists()
+    said = run(monkeypatch, capsys, "table", "--out", tmp_path)  # uniform stands in both tables
+    assert "eta = 0.1" in said and "eta = 0.5" in said and said.count("Mean of uniform") == 2
+    said = run(monkeypatch, capsys, "table", "--out", tmp_path, "--tune-over", "eta")
+    assert "selected on the same seeds that are reported" in said
+    for arguments, sentence in (
+        (("--tune-seeds", 0), "name the swept settings to choose with --tune-over"),
+        (("--tune-over", "k"), "--tune-over takes swept settings, not k; swept here: eta"),
+        (("--tune-over", "eta", "--tune-seeds", 9), "tune seeds 9 are not in the frame"),
+        (("--metric", "test_accuracy"), "unknown metric 'test_accuracy'"),
+    ):
+        with pytest.raises(SystemExit, match=sentence):
+            run(monkeypatch, capsys, "table", "--out", tmp_path, *arguments)
+
+
+def test_variance_of_crossed_seeds(monkeypatch, capsys, tmp_path):
+    base = jfed.Config(num_clients=6, cohort_size=2, num_rounds=5)
+    seeds = jfed.crossed_seeds(model=2, environment=3)
+    assert len({tuple(map(int, s)) for s in seeds}) == 6
+    jfed.run(jfed.methods(base, ["uniform", "fedcs"]), seeds, out=tmp_path, progress=False)
+    said = run(monkeypatch, capsys, "variance", "--out", tmp_path)
+    assert "uniform" in said and "environment" in said and (tmp_path / "tables" / "variance_num_succeeded.csv").exists()
+    said = run(monkeypatch, capsys, "table", "--out", tmp_path)
+    assert "they are not independent" in said
+    jfed.run(jfed.methods(base, ["uniform"]), range(3), out=tmp_path / "plain", progress=False)
+    with pytest.raises(SystemExit, match="combinations have no run"):
+        run(monkeypatch, capsys, "variance", "--out", tmp_path / "plain")
+    (tmp_path / "x.csv").write_text("seed,x\n1,2\n")
+    with pytest.raises(SystemExit, match="the frame has no column 'scheme'"):
+        run(monkeypatch, capsys, "variance", "--out", tmp_path / "x.csv", "--metric", "x")
+
+
+def test_two_experiments_in_one_directory(monkeypatch, capsys, tmp_path):
+    for rounds in (3, 4):
+        base = jfed.Config(num_clients=6, cohort_size=2, num_rounds=rounds)
+        jfed.run(jfed.methods(base, ["uniform", "fedcs"]), range(2), out=tmp_path, progress=False)
+    with pytest.raises(SystemExit, match="Give each experiment an --out of its own"):
+        run(monkeypatch, capsys, "table", "--out", tmp_path)

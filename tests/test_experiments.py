@@ -13,11 +13,13 @@ from rich.console import Console
 
 import jfed
 from experiments import cifar_e3cs, claims, e3cs_numerical, e3cs_tables, e3cs_training, emnist_e3cs
-from experiments.common import _preset, parse_settings, with_settings
+from experiments.common import _preset
 from jfed import config
 from jfed.analysis.claims import gather
 from jfed.commands import table
+from jfed.commands.settings import parse_axes, parse_settings
 from jfed.errors import ConfigError
+from jfed.sweep import changed
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,24 +28,50 @@ def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys)
     quick = cifar_e3cs.PRESETS["quick"]
     settings = dataclasses.replace(
         quick, seeds=2, num_rounds=3, out=tmp_path, schemes=("uniform", "fedcs"), eval_every=2, targets=(0.01, 0.99),
-        partitions=("iid", "primary"), algorithms=("fedavg", "fedprox"), cohort_sizes=(8, 5),
+        algorithms=("fedavg", "fedprox"), cohort_sizes=(8, 5),
     )  # fmt: skip
     e3cs_training.main(settings)
     said = capsys.readouterr().out
     assert "digits" in said and "CIFAR" not in said and "> 3" in said
-    levels = [f"{p}_{a}_{k}" for p in ("iid", "primary") for a, k in (("fedavg", 8), ("fedprox", 8), ("fedavg", 5))]
+    levels = [f"primary_{a}_{k}" for a, k in (("fedavg", 8), ("fedprox", 8), ("fedavg", 5))]
     tables = ("cep", "final_accuracy", "last10_accuracy", "rounds_to_accuracy", "rounds_to_1")  # nobody reaches 99 %
     assert {p.stem for p in (tmp_path / "tables").glob("*.tex")} == {f"{t}_{x}" for t in tables for x in levels}
-    figures = ("accuracy", "participation", "selections", "selection_map", "arrivals_1")
-    figures += ("differences_cep", "differences_final_accuracy")
+    figures = ("accuracy", "accuracy_by_models", "accuracy_by_steps", "participation", "selections", "selection_map")
+    figures += ("arrivals_1", "differences_cep", "differences_final_accuracy")
     assert {p.stem for p in (tmp_path / "figures").glob("*.png")} == {f"{f}_{x}" for f in figures for x in levels}
     assert all(p.stat().st_size > 2000 for p in (tmp_path / "figures").iterdir())
     results = jfed.load(tmp_path)
-    assert results.sizes["run"] == 24 and list(results["eval_round"].values) == [2, 3]
+    assert results.sizes["run"] == 12 and list(results["eval_round"].values) == [2, 3]
     runs = pd.read_csv(tmp_path / "tables" / "per_run.csv")
-    assert runs["cep"].sum() == results["num_succeeded"].sum() and len(runs) == 24
+    assert runs["cep"].sum() == results["num_succeeded"].sum() and len(runs) == 12
     assert set(runs["scheme"]) == {"uniform", "fedcs (oracle)"}
     assert (runs["rounds to 1 %"] == 2).all() and np.isinf(runs["rounds to 99 %"]).all()
+
+
+def test_a_sweep_of_a_training_experiment_reports_its_best_on_other_seeds(tmp_path, capsys):
+    settings = dataclasses.replace(
+        cifar_e3cs.PRESETS["quick"], seeds=3, num_rounds=2, out=tmp_path, schemes=("uniform", "e3cs-0"), eval_every=2,
+        targets=(), sweep=("training.algorithm.learning_rate=0.001,0.1",), tune_seeds=(0,),
+    )  # fmt: skip
+    e3cs_training.main(settings)
+    said = capsys.readouterr().out
+    assert "each scheme's best of learning_rate" in said and "selected on 1 tune seed and reported on 2" in said
+    runs = pd.read_csv(tmp_path / "tables" / "per_run.csv")
+    assert len(runs) == 12
+    best = pd.read_csv(tmp_path / "tables" / "final_accuracy_best_primary_fedavg_8.csv")
+    chosen = runs[(runs.scheme == "uniform") & (runs.seed == 0)].set_index("learning_rate").final_accuracy.idxmax()
+    reported = runs[(runs.scheme == "uniform") & (runs.seed > 0) & (runs.learning_rate == chosen)].final_accuracy
+    assert best.n.item() == 2 and np.isclose(best.mean_reference.item(), reported.mean(), rtol=1e-5)
+    assert len(list((tmp_path / "tables").glob("final_accuracy_primary_fedavg_8_learning_rate_*.md"))) == 2
+    for change, sentence in (
+        ({"tune_seeds": (0, 1, 2)}, "must be some of the 3 seeds, not all"),
+        ({"tune_seeds": (3,)}, "must be some of the 3 seeds"),
+        ({"sweep": ()}, "for choosing among what --sweep names"),
+        ({"sweep": ("cohort_size=3,4",)}, "cohort_size has a flag of its own"),
+        ({"sweep": ("selector.etta=3,4",)}, "did you mean 'eta'"),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            e3cs_training.main(dataclasses.replace(settings, **change))
 
 
 @pytest.mark.parametrize("preset", [*emnist_e3cs.PRESETS.values(), *cifar_e3cs.PRESETS.values()], ids=lambda p: p.out)
@@ -106,16 +134,19 @@ def test_settings_by_path():
         "training.missing": "returned",
         "a": (1, 2),
     }
+    axes = ["selector.eta=0.1,0.5", "missing=all,returned", "k=3", "rates=[(0.2,0.8)]"]
+    found = {"selector.eta": [0.1, 0.5], "missing": ["all", "returned"], "k": [3], "rates": [(0.2, 0.8)]}
+    assert parse_axes(axes) == found
     points = jfed.methods(jfed.Config(), ["uniform", "e3cs-0"])
-    changed = with_settings(points, ["selector.eta=0.1"])
-    assert changed[0] == points[0] and changed[1].config.selector.eta == 0.1
+    for_e3cs = changed(points, {"selector.eta": 0.1})
+    assert for_e3cs[0] == points[0] and for_e3cs[1].config.selector.eta == 0.1
     with pytest.raises(ConfigError, match="must be float, found 'x'"):
-        with_settings(points, ["selector.eta=x"])
-    for named in ("selector.quota=0.3", "selector.sampler=exact", "mode=corrected"):
+        changed(points, {"selector.eta": "x"})
+    for named in ("selector.quota", "selector.sampler", "mode"):
         with pytest.raises(ConfigError, match="what a scheme's name stands for"):
-            with_settings(points, [named])
+            changed(points, {named: "exact"})
     with pytest.raises(ConfigError, match="did you mean 'eta'"):
-        with_settings(points[1:], ["selector.etta=1"])
+        changed(points[1:], {"selector.etta": 1})
 
 
 def test_stages_of_the_tables_grow():

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from jfed.analysis.load import schemes, swept
+from jfed.analysis.load import schemes, settings
 
 SET_APART = ("data_seed", "model_seed", "environment_seed")
 
@@ -135,7 +135,7 @@ def _of_runs(dataset: xr.Dataset, rows: np.ndarray) -> dict[str, Any]:
     """What is the same throughout a run, `rows[i]` times for run i."""
     seed = dataset["seed"].values
     apart = [name for name in SET_APART if name in dataset.coords and (dataset[name].values != seed).any()]
-    names = [*apart, *swept(dataset)[0][0], *_variables(dataset, ("run",))]
+    names = [*apart, *settings(dataset), *_variables(dataset, ("run",))]
     columns = {"scheme": schemes(dataset), "seed": seed} | {name: dataset[name].values for name in names}
     return {name: _repeat(values, rows) for name, values in columns.items()}
 

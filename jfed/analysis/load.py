@@ -1,5 +1,6 @@
 """From a directory of finished units to one xarray Dataset, and from there to tidy frames."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+
+from jfed.errors import unknown
 
 
 def load(path: str | Path) -> xr.Dataset:
@@ -23,16 +26,26 @@ def load(path: str | Path) -> xr.Dataset:
 
     Raises:
         FileNotFoundError: there are no results.
+        ValueError: a file is damaged, or no result.
     """
     path = Path(path)
     files = [path] if path.is_file() else sorted({*path.glob("results/*.nc"), *path.glob("*.nc")})
+    if not files and any(path.glob("checkpoints/*")):
+        raise FileNotFoundError(f"Nothing in {path} is finished yet: the command that began it goes on from there.")
     if not files:
         raise FileNotFoundError(f"There are no results in {path}: run an experiment with --out {path} first.")
-    parts = []
-    for file in files:
+    return combine([_opened(file) for file in files])
+
+
+def _opened(file: Path) -> xr.Dataset:
+    try:
         with xr.open_dataset(file, engine="h5netcdf") as opened:
-            parts.append(opened.load())
-    return combine(parts)
+            part = opened.load()
+    except (OSError, ValueError, KeyError, RuntimeError):
+        raise ValueError(f"{file} is damaged: delete it, and run its experiment again to have it remade.") from None
+    if {"method", "mode", "seed"} - set(part.coords):
+        raise ValueError(f"{file} is no result of jfed.")
+    return part
 
 
 def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
@@ -79,26 +92,86 @@ STANDARD = ("method", "mode", "oracle", "config", "seed", "data_seed", "model_se
 
 
 def swept(dataset: xr.Dataset) -> list[tuple[dict[str, Any], np.ndarray]]:
-    """The settings that vary between runs beside scheme and seed, level by level, with each level's runs."""
-    names = [str(n) for n, c in dataset.coords.items() if c.dims == ("run",) and n not in STANDARD]
+    """The settings that vary between runs beside scheme and seed, level by level, with each level's runs.
+
+    A scheme that does not have a setting (such as eta, in a sweep of E3CS beside uniform) stands in each of its levels.
+    """
+    names = settings(dataset)
     values = {name: dataset[name].values for name in names}
-    names = [name for name in names if len(pd.unique(pd.Series(values[name]))) > 1]
-    if not names:
-        return [({}, np.arange(dataset.sizes["run"]))]
-    groups: Any = pd.DataFrame({name: values[name] for name in names}).groupby(names, dropna=False)
-    levels = [(level if isinstance(level, tuple) else (level,), rows) for level, rows in groups.indices.items()]
-    return [(dict(zip(names, level, strict=True)), rows) for level, rows in levels]
+    lacks = {name: np.asarray(pd.isna(column)) | (column == "") for name, column in values.items()}
+    known = [np.unique(column[~lacks[name]]).tolist() for name, column in values.items()]
+    levels = []
+    for level in itertools.product(*known):
+        has = {name: values[name] == value for name, value in zip(names, level, strict=True)}
+        rows = np.ones(dataset.sizes["run"], bool)
+        for name in names:
+            rows &= has[name] | lacks[name]
+        if all((rows & has[name]).any() for name in names):  # not a combination that was never run
+            levels.append((dict(zip(names, level, strict=True)), np.flatnonzero(rows)))
+    return levels
 
 
-def tidy(dataset: xr.Dataset, metrics: Mapping[str, xr.DataArray], by: Sequence[str] = ()) -> pd.DataFrame:
+def settings(dataset: xr.Dataset) -> list[str]:
+    """Names of the coordinates that vary between runs, beside scheme and seed."""
+    names = [str(n) for n, c in dataset.coords.items() if c.dims == ("run",) and n not in STANDARD]
+    return [name for name in names if len(pd.unique(pd.Series(dataset[name].values))) > 1]
+
+
+def dependence(dataset: xr.Dataset) -> tuple[str, ...]:
+    """A note if runs of one scheme share a seed of data, model or environment; then they are not independent."""
+    per_run = len(set(dataset["seed"].values))
+    shared = [kind for kind in ("data", "model", "environment") if len(set(dataset[f"{kind}_seed"].values)) < per_run]
+    if not shared:
+        return ()
+    return (f"Runs share seeds of {' and '.join(shared)}: they are not independent, and p is too small.",)
+
+
+def score(dataset: xr.Dataset, metric: str) -> xr.DataArray:
+    """One number per run, (runs,): a variable summed over rounds, or its value after the last evaluated round.
+
+    Args:
+        dataset: from `load`.
+        metric: a variable of a round or of an evaluated round, in its own unit.
+
+    Raises:
+        ConfigError: there is no such variable.
+    """
+    known = [str(n) for n, v in dataset.data_vars.items() if set(v.dims) in ({"run", "round"}, {"run", "eval_round"})]
+    if metric not in known:
+        raise unknown("metric", metric, known)
+    values = dataset[metric]
+    if "round" in values.dims:
+        return values.sum("round", min_count=1)
+    # Runs of different length are filled up with NaN; a run that broke is for `tidy` to mark.
+    finite = np.isfinite(values.values)
+    last = finite.shape[1] - 1 - finite[:, ::-1].argmax(1)
+    return xr.DataArray(np.take_along_axis(values.values, last[:, None], 1)[:, 0], dims="run")
+
+
+def tidy(
+    dataset: xr.Dataset, metrics: Mapping[str, xr.DataArray], by: Sequence[str] = (), keep: Sequence[str] = ()
+) -> pd.DataFrame:
     """One row per run: scheme, seed, and the given numbers. Those of a run that broke are NaN: it has failed.
 
     Args:
         dataset: from `load`.
         metrics: one value per run under each name.
         by: see `schemes`.
+        keep: coordinates that become columns, such as a swept setting.
+
+    Raises:
+        ValueError: runs of different settings cannot be told apart.
     """
     frame = pd.DataFrame({"scheme": schemes(dataset, by), "seed": dataset["seed"].values})
+    for name in keep:
+        frame[name] = dataset[name].values
+    twice = np.flatnonzero(frame.duplicated())
+    if len(twice):
+        scheme, seed = frame["scheme"].to_numpy()[twice[0]], frame["seed"].to_numpy()[twice[0]]
+        raise ValueError(
+            f"Runs of different settings stand under one name: {len(twice)} too many, the first is seed {seed} of"
+            f" {scheme}. Give each experiment an --out of its own."
+        )
     broken = dataset["broken_round"].values > 0 if "broken_round" in dataset else np.zeros(len(frame), bool)
     for name, values in metrics.items():
         frame[name] = np.where(broken, np.nan, values.values) if broken.any() else values.values

@@ -22,6 +22,12 @@ class Choice:
     reported: pd.DataFrame
     note: str
 
+    def settings(self) -> tuple[str, ...]:
+        """A second note: what was chosen for each scheme that had a choice."""
+        points = {s: {k: v for k, v in p.items() if not pd.isna(v) and v != ""} for s, p in self.chosen.items()}
+        said = [f"{scheme} {_text(point)}" for scheme, point in points.items() if point]
+        return (f"Chosen: {'; '.join(said)}.",) if said else ()
+
 
 def choose(
     frame: pd.DataFrame,

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
+from jfed.analysis.tables import Table
+
 SEEDS = ("data_seed", "model_seed", "environment_seed")
 
 
@@ -104,6 +106,41 @@ def components(frame: pd.DataFrame, metric: str, factors: Sequence[str] = SEEDS)
     )
     left_out = tuple(name for name in factors if name not in varied)
     return Components(rows, residual, residual_df, total, n, left_out)
+
+
+def components_table(frame: pd.DataFrame, metric: str, title: str) -> Table:
+    """Of each scheme, how much of the variance each factor holds.
+
+    Args:
+        frame: one row per run, with columns scheme, the metric, and `SEEDS`, of which at least two vary.
+        metric: the column to take apart.
+        title: must name the data set or world.
+
+    Raises:
+        ValueError: as `components`.
+    """
+    if "scheme" not in frame.columns:
+        raise ValueError(f"the frame has no column 'scheme'; there are {', '.join(map(str, frame.columns))}")
+    found = {str(scheme): components(part, metric) for scheme, part in frame.groupby("scheme", sort=False)}
+    rows, records = [], []
+    for scheme, parts in found.items():
+        sd = f"{math.sqrt(parts.total):.3g}"
+        cells = {row.name: _percent(row.share) + ("*" if row.truncated else "") for row in parts.rows}
+        shares = [cells.get(name, "-") for name in SEEDS]
+        rows.append((scheme, str(parts.n), sd, *shares, _percent(_share(parts.residual, parts.total))))
+        records.append(parts.frame().assign(scheme=scheme, metric=metric, runs=parts.n))
+    notes = (
+        f"Metric: {metric}. sd: root of the total variance of one run. Shares of that variance, by the method of"
+        " moments (balanced crossed random effects); -: not varied.",
+        "Other: interactions, and the draws of selection and minibatches. *: estimated below 0, taken as 0.",
+        "With few levels of a factor its share is very uncertain: three levels leave two degrees of freedom.",
+    )
+    columns = ("scheme", "runs", "sd", "data", "model", "environment", "other")
+    return Table(title, columns, "lrrrrrr", tuple(rows), notes, frozenset(), pd.concat(records, ignore_index=True))
+
+
+def _percent(share: float) -> str:
+    return "-" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def _share(part: float, total: float) -> float:

@@ -6,6 +6,8 @@ from pathlib import Path
 from rich.console import Console
 
 from jfed.commands import table
+from jfed.commands.settings import parse_axes, parse_settings
+from jfed.errors import require
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,12 @@ class Settings:
     cohort_size: int = 20
     num_rounds: int = 2500
     success_rates: tuple[float, ...] = (0.1, 0.3, 0.6, 0.9)
+    set: tuple[str, ...] = ()
+    """Further settings by path, such as eval_every=10 or selector.eta=0.1."""
+    sweep: tuple[str, ...] = ()
+    """Settings with several values, such as selector.eta=0.1,0.5 cohort_size=10,20; all combinations are run."""
+    tune_seeds: tuple[int, ...] = ()
+    """Of a sweep: seeds on which each scheme's best point is chosen; the other seeds report it."""
     out: Path = Path("out/run")
 
 
@@ -27,6 +35,7 @@ def main(settings: Settings, console: Console) -> None:
     import jfed
     from jfed.engine.host import setup
     from jfed.envs import volatility
+    from jfed.sweep import changed
 
     setup()
     base = jfed.Config(
@@ -35,6 +44,13 @@ def main(settings: Settings, console: Console) -> None:
         settings.num_rounds,
         environment=volatility.Options(settings.success_rates),
     )
-    points = jfed.methods(base, settings.schemes, settings.mode)  # type: ignore[arg-type]
-    results = jfed.run(points, range(settings.seeds), out=settings.out)
-    table.print_tables(results, table.Settings(settings.out, baseline=points[0].coords["method"]), console)
+    axes = parse_axes(settings.sweep)
+    require(bool(axes) or not settings.tune_seeds, "--tune-seeds are for choosing among what --sweep names.")
+    points = changed(jfed.methods(base, settings.schemes, settings.mode), parse_settings(settings.set))  # type: ignore[arg-type]
+    swept = jfed.product(points, axes)
+    results = jfed.run(swept, range(settings.seeds), out=settings.out)
+    over = tuple(path.rpartition(".")[2] for path in axes) if settings.tune_seeds else ()
+    asked = table.Settings(
+        settings.out, baseline=points[0].coords["method"], tune_over=over, tune_seeds=settings.tune_seeds
+    )
+    table.print_tables(results, asked, console)

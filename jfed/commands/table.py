@@ -1,13 +1,14 @@
 """`jfed table`: significance tables from finished results, or from anybody's CSV."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 from rich.console import Console
 
-from jfed.errors import require, unknown
+from jfed.errors import require
 
 
 @dataclass(frozen=True)
@@ -27,39 +28,59 @@ class Settings:
     correction: Literal["holm", "bh"] = "holm"
     """holm for headlines, bh (false discovery rate) for exploration."""
     alpha: float = 0.05
+    tune_over: tuple[str, ...] = ()
+    """Swept settings (of a CSV: columns) of which each scheme gets its best, instead of a table for each value."""
+    tune_seeds: tuple[int, ...] = ()
+    """Seeds on which the best is chosen; the others are reported. Without them the table says "same seeds"."""
 
 
 def main(settings: Settings, console: Console) -> None:
     """Print and write a table for each setting that was swept; of a CSV, one table, printed."""
     from jfed.analysis.load import load
 
+    require(
+        bool(settings.tune_over) or not settings.tune_seeds,
+        "--tune-seeds are for choosing: name the swept settings to choose with --tune-over.",
+    )
     if settings.out.suffix == ".csv":
-        print_csv(settings, console)
+        frame = read_csv(settings.out)
+        print_comparisons(frame, settings.baseline, settings, f"{settings.metric} ({settings.out.stem})", console)
     else:
         print_tables(load(settings.out), settings, console)
 
 
-def print_csv(settings: Settings, console: Console) -> None:
-    """One table from a tidy CSV."""
-    require(settings.out.is_file(), f"There is no file {settings.out}.")
+def read_csv(path: Path) -> pd.DataFrame:
+    """Somebody's table.
+
+    Raises:
+        ConfigError: there is no such file, or it is no table with rows.
+    """
+    require(path.is_file(), f"There is no file {path}.")
     try:
-        frame = pd.read_csv(settings.out)
+        frame = pd.read_csv(path)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
         frame = pd.DataFrame()
-    require(len(frame) > 0, f"{settings.out} is not a CSV table with rows.")
-    print_comparisons(frame, settings.baseline, settings, f"{settings.metric} ({settings.out.stem})", console)
+    require(len(frame) > 0, f"{path} is not a CSV table with rows.")
+    return frame
 
 
-def print_comparisons(frame: pd.DataFrame, baseline: str, settings: Settings, title: str, console: Console) -> Any:
-    """Print the table of one family and return it."""
+def print_comparisons(
+    frame: pd.DataFrame, baseline: str, settings: Settings, title: str, console: Console, notes: Sequence[str] = ()
+) -> Any:
+    """Print the table of one family, after each scheme's best setting was chosen if so asked, and return it."""
     from jfed import analysis
+    from jfed.analysis.tuning import choose
 
     lower = settings.metric.endswith("loss") if settings.lower is None else settings.lower
+    if settings.tune_over:
+        choice = choose(frame, settings.metric, settings.tune_over, settings.tune_seeds or None, not lower)
+        frame, notes = choice.reported, (choice.note, *choice.settings(), *notes)
     comparisons = analysis.compare(
         frame, settings.metric, baseline=None if baseline == "all" else baseline, higher_is_better=not lower,
         alpha=settings.alpha, test=settings.test, correction=settings.correction,
     )  # fmt: skip
     made = analysis.comparisons_table(comparisons, title)
+    made = replace(made, notes=(*made.notes, *notes))
     console.print()
     analysis.to_terminal(made, console)
     return made
@@ -68,23 +89,23 @@ def print_comparisons(frame: pd.DataFrame, baseline: str, settings: Settings, ti
 def print_tables(results: Any, settings: Settings, console: Console) -> None:
     """One table per combination of swept settings, each a family of its own."""
     from jfed import analysis
-    from jfed.analysis.load import swept, tidy
+    from jfed.analysis import load
 
-    metric = settings.metric
-    known = [str(n) for n, v in results.data_vars.items() if {"round", "eval_round"} & set(v.dims)]
-    if metric not in known:
-        raise unknown("metric", metric, known)
-    values = results[metric]
-    after_last = values.ffill("eval_round").isel(eval_round=-1) if "eval_round" in values.dims else None
-    number = values.sum("round", min_count=1) if after_last is None else after_last
+    metric, over = settings.metric, list(settings.tune_over)
+    number, known = load.score(results, metric), load.settings(results)
+    unswept = [name for name in over if name not in known]
+    swept = f"swept here: {', '.join(known)}" if known else "nothing was swept here"
+    require(not unswept, f"--tune-over takes swept settings, not {', '.join(unswept)}; {swept}.")
     datasets = ", ".join(sorted(set(results["dataset"].values.astype(str)))).replace("none", "no training")
-    for level, chosen in swept(results):
+    for level, chosen in load.swept(results.drop_vars(over)):
         part = results.isel(run=chosen)
-        frame = tidy(part, {metric: number.isel(run=chosen)})
+        frame = load.tidy(part, {metric: number.isel(run=chosen)}, keep=over)
         labels = frame.scheme[part["method"].values.astype(str) == settings.baseline].unique()
         baseline = str(labels[0]) if len(labels) == 1 else settings.baseline
         title = ", ".join([datasets, *(f"{name} = {value}" for name, value in level.items())])
-        made = print_comparisons(frame, baseline, settings, f"{metric} ({title})", console)
-        stem = "_".join([metric, *(f"{name}_{value}" for name, value in level.items())])
+        notes = load.dependence(part)
+        made = print_comparisons(frame, baseline, settings, f"{metric} ({title})", console, notes)
+        best = [f"best_{name}" for name in over]
+        stem = "_".join([metric, *best, *(f"{name}_{value}" for name, value in level.items())])
         paths = analysis.write(made, settings.out / "tables", stem)
         console.print(*(str(p) for p in paths.values()), sep="\n", highlight=False)

@@ -1,0 +1,44 @@
+"""Settings on a command line, by path: PATH=VALUE, and PATH=VALUE,VALUE for a sweep."""
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from jfed.errors import require
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Settings such as "selector.eta=0.1" as a delta; what is no Python literal is a name.
+
+    Raises:
+        ConfigError: no "=".
+    """
+    return {path: _value(text) for path, text in map(_split, settings)}
+
+
+def parse_axes(axes: Sequence[str]) -> dict[str, list[Any]]:
+    """Axes of a sweep such as "selector.eta=0.1,0.5"; values that are tuples stand in a list.
+
+    Raises:
+        ConfigError: no "=".
+    """
+    found = {}
+    for path, text in map(_split, axes):
+        values = _value(text)
+        if isinstance(values, str):
+            values = [_value(one) for one in values.split(",")]
+        found[path] = list(values) if isinstance(values, list | tuple) else [values]
+    return found
+
+
+def _split(item: str) -> tuple[str, str]:
+    path, equals, text = item.partition("=")
+    require(bool(equals), f"A setting is written PATH=VALUE, such as selector.eta=0.1, found {item!r}.")
+    return path.strip(), text.strip()
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError):
+        return text.strip()

@@ -1,0 +1,42 @@
+"""`jfed variance`: where the spread over seeds comes from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from jfed.commands.table import read_csv
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much of the variance the seeds of data, model and environment hold, where they were crossed."""
+
+    out: Path
+    """Results of runs on jfed.crossed_seeds(...), or a CSV file with columns scheme, data_seed, model_seed,
+    environment_seed and metrics."""
+    metric: str = "num_succeeded"
+    """Of results: summed over rounds, or taken after the last one (test_accuracy, test_loss). Of a CSV: a column."""
+
+
+def main(settings: Settings, console: Console) -> None:
+    """Print and write a table for each setting that was swept; of a CSV, one table, printed."""
+    from jfed import analysis
+    from jfed.analysis import load
+    from jfed.analysis.variance import SEEDS, components_table
+
+    metric = settings.metric
+    if settings.out.suffix == ".csv":
+        made = components_table(read_csv(settings.out), metric, f"Variance of {metric} ({settings.out.stem})")
+        analysis.to_terminal(made, console)
+        return
+    results = load.load(settings.out)
+    number = load.score(results, metric)
+    for level, chosen in load.swept(results):
+        frame = load.tidy(results.isel(run=chosen), {metric: number.isel(run=chosen)}, keep=SEEDS)
+        names = [f"{name} = {value}" for name, value in level.items()]
+        made = components_table(frame, metric, ", ".join([f"Variance of {metric}", *names]))
+        analysis.to_terminal(made, console)
+        stem = "_".join(["variance", metric, *(f"{name}_{value}" for name, value in level.items())])
+        paths = analysis.write(made, settings.out / "tables", stem)
+        console.print(*(str(p) for p in paths.values()), sep="\n", highlight=False)
