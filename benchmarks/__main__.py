@@ -8,7 +8,7 @@ from rich.console import Console
 
 from benchmarks import report
 
-NAMES = ("selection", "convolution", "rounds", "lanes", "steps", "overhead", "compiling", "memory")
+NAMES = ("selection", "convolution", "rounds", "lanes", "steps", "overhead", "compiling", "memory", "analysis")
 
 
 def main() -> None:
