@@ -64,6 +64,7 @@ def _test_note(comparisons: Comparisons) -> str:
 def _interval_note(comparisons: Comparisons) -> str:
     level, many = f"{100 * (1 - comparisons.alpha):g} %", _many(comparisons)
     cut = "; a round bracket marks an end cut at 0 because the corrected test shows the sign"
+    cut = cut if any(row.open_at_zero for row in comparisons.rows) else ""
     if comparisons.correction == "holm":
         return f"Interval: simultaneous {level}, Bonferroni over {many}{cut}."
     return f"Interval: {level} on average over the differences shown (false coverage rate), not simultaneous{cut}."
@@ -117,8 +118,8 @@ def _power_notes(comparisons: Comparisons) -> list[str]:
     least = detectable(n, alpha=comparisons.alpha, num_comparisons=of)
     wanted = ", ".join(f"{_name(comparisons, row)} {_wanted(row)}" for row in open_rows)
     return [
-        f"Power: {n} seeds show a difference of {least:.2f} standard deviations (d_z) with a chance of 80 %. Were the"
-        f" differences that are not shown the true ones, new runs would need this many seeds: {wanted}."
+        f"Power: {n} seeds show a difference of {least:.2f} standard deviations (d_z) with a chance of 80 %. If the"
+        f" differences not shown are as large as they look, new runs need this many seeds to show them: {wanted}."
     ]
 
 

@@ -131,7 +131,8 @@ def new_figure(
 def wrap(text: str, length_in: float, points: float) -> str:
     """Break a text into lines of at most about `length_in` at a font size in points."""
     letter_in = 0.55 * points / 72  # DejaVu Sans, on average
-    return textwrap.fill(text, max(8, int(length_in / letter_in)))
+    whole = text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # "k = 8" stays on one line
+    return textwrap.fill(whole, max(8, int(length_in / letter_in)))
 
 
 def save(figure: Figure, directory: str | Path, stem: str) -> list[Path]:

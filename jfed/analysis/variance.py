@@ -173,7 +173,7 @@ def _grid(frame: pd.DataFrame, metric: str, levels: dict[str, list]) -> np.ndarr
         first = next(cell for cell in itertools.product(*levels.values()) if cell not in by_cell)
         raise ValueError(
             f"{num_cells - len(by_cell)} of {num_cells} combinations have no run, the first is {text(first)}; "
-            "the design must be balanced"
+            "the design must be balanced (jfed.crossed_seeds makes such seeds)"
         )
     for cell, score in by_cell.items():
         if not np.isfinite(score):

@@ -117,7 +117,7 @@ def test_a_single_level_is_left_out():
 
 def test_what_is_missing_is_named():
     frame = crossed(np.arange(6).reshape(2, 3))
-    message = "2 of 6 combinations have no run, the first is data_seed 0, model_seed 2; the design must be balanced"
+    message = "2 of 6 combinations have no run, the first is data_seed 0, model_seed 2; the design must be balanced "
     with pytest.raises(ValueError, match=message):
         components(frame.drop([2, 4]), "acc", TWO)
     with pytest.raises(ValueError, match="data_seed 1, model_seed 0 has 3 runs instead of one"):
