@@ -79,7 +79,9 @@ def to_latex(table: Table, label: str | None = None) -> str:
         r"\centering",
         rf"\caption{{{_latex(table.title)}}}",
         *([rf"\label{{tab:{label}}}"] if label else []),
-        rf"\begin{{tabular}}{{{table.align}}}",
+        # Small and close, so that a table of comparisons fits an article's line.
+        r"\footnotesize\setlength{\tabcolsep}{3pt}",
+        rf"\begin{{tabular}}{{@{{}}{table.align}@{{}}}}",
         r"\toprule",
         " & ".join(map(_latex, table.columns)) + r" \\",
         r"\midrule",
@@ -87,7 +89,7 @@ def to_latex(table: Table, label: str | None = None) -> str:
         r"\bottomrule",
         r"\end{tabular}",
         r"\par\smallskip",
-        r"\begin{minipage}{\linewidth}\footnotesize",
+        r"\begin{minipage}{\linewidth}",
         "\n".join(_latex(note) for note in table.notes),
         r"\end{minipage}",
         r"\end{table}",
@@ -96,7 +98,7 @@ def to_latex(table: Table, label: str | None = None) -> str:
 
 
 def to_html(table: Table) -> str:
-    """A `<figure>` with caption, table and notes, without styles of its own; text is escaped."""
+    """A `<figure>` with caption, table and notes; text is escaped, in ASCII, so that it fits any page."""
     rows = []
     for i, row in enumerate(table.rows):
         cells = [
@@ -107,15 +109,16 @@ def to_html(table: Table) -> str:
     heads = [_cell("th", escape(column), align) for column, align in zip(table.columns, table.align, strict=True)]
     notes = "".join(f"<p>{escape(note)}</p>\n" for note in table.notes)
     body = "\n".join(rows)
-    return (
+    page = (
         f"<figure>\n<figcaption>{escape(table.title)}</figcaption>\n<table>\n<thead><tr>{''.join(heads)}</tr></thead>\n"
         f"<tbody>\n{body}\n</tbody>\n</table>\n{notes}</figure>\n"
     )
+    return page.encode("ascii", "xmlcharrefreplace").decode()
 
 
 def _cell(tag: str, content: str, align: str) -> str:
-    style = ' style="text-align: right"' if align == "r" else ' style="text-align: left"'
-    return f"<{tag}{style}>{content}</{tag}>"
+    side = "right" if align == "r" else "left"
+    return f'<{tag} style="text-align: {side}; padding: 0 0.5em; white-space: nowrap">{content}</{tag}>'
 
 
 def write(table: Table, directory: str | Path, stem: str) -> dict[str, Path]:

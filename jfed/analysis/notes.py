@@ -54,10 +54,11 @@ def _test_note(comparisons: Comparisons) -> str:
         tests = "Welch's t-test (t) and Mann-Whitney test (W)"
     elif comparisons.test == "sign-flip":
         tests = "paired t-test (t), sign-flip test of the mean (F)"
+    shown = "; not shown: no difference was" if any("shown" in row.verdict for row in comparisons.rows) else ""
     these = "these " if len(comparisons.rows) > 1 else ""
     return (
         f"p: two-sided {tests}, each {CORRECTED[comparisons.correction]} over {these}{_many(comparisons)}."
-        f" Verdict: {TESTS[comparisons.test]} at {comparisons.alpha:g}."
+        f" Verdict: {TESTS[comparisons.test]} at {comparisons.alpha:g}{shown}."
     )
 
 

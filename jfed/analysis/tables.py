@@ -10,6 +10,8 @@ from jfed.analysis.notes import bold_note, comparison_notes, short
 from jfed.analysis.numerals import decimals_for, format_interval, format_number, format_p, format_seeds
 from jfed.analysis.summary import Summary
 
+SHORT = {"no difference shown": "not shown"}  # as the column of verdicts has it
+
 
 @dataclass(frozen=True)
 class Table:
@@ -62,7 +64,7 @@ def comparisons_table(comparisons: Comparisons, title: str) -> Table:
                 format_p(row.p_t_adjusted, alpha) or "-",
                 format_p(row.p_sign_flip_adjusted if flips else row.p_wilcoxon_adjusted, alpha) or short(row.rank_note),
                 "-" if math.isnan(row.share_won) else f"{100 * row.share_won:.0f} %",
-                row.verdict,
+                SHORT.get(row.verdict, row.verdict),
             ]
         )
     if equal_n:  # the notes say it once
