@@ -41,9 +41,9 @@ class Layout:
     """How work is laid out; recorded with the results, and no part of what they mean.
 
     Attributes:
-        block_size: runs of a block; None means 64, or with training 1 on a CPU and 16 elsewhere, halved until the
-            program fits into memory. The default does not depend on the number of runs, so that more seeds leave
-            what is done as it is.
+        block_size: runs of a block; None means 64, or with training 1 on a CPU and 16 elsewhere (for fewer runs the
+            next power of two), halved until the program fits into memory. What was begun in smaller blocks goes on
+            in them, so that more seeds leave full blocks as they are.
         chunk_rounds: rounds between two looks by the host, at most; None means 500 (25 with training). A chunk that
             would take longer than ten seconds is cut shorter.
         lane: "sequential" or "vmapped"; None means sequential on a CPU, else vmapped.
@@ -232,7 +232,9 @@ def plan(
         slots = max(slots_bound(p.config) for p in members)
         spec = make_spec(members[0].config, layout, slots, data_dir)
         runs = [Run(point, s) for s in every for point in members]
-        default = SELECTION_BLOCK if spec.training is None else TRAINING_BLOCK[spec.lane]
+        # Copies that fill a block up take places on an accelerator, though they have no work.
+        filled = 1 << (len(runs) - 1).bit_length()
+        default = SELECTION_BLOCK if spec.training is None else min(TRAINING_BLOCK[spec.lane], filled)
         size = layout.block_size or default
         units += cut([Unit(number, spec, tuple(runs), len(runs), data_dir)], size)
     return units
