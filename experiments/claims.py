@@ -20,8 +20,8 @@ your own.
 
 Schemes are paired by seed on common random numbers; level 0.05 within each claim, all parts of which must hold.
 *Supported*: the test rejects the claim's opposite. *Contradicted*: the data show the opposite. *Not supported*:
-neither, though an effect of half a standard deviation would have been shown. *Underpowered*: neither, and such an
-effect may be there. *Faithful* is E3CS as published (sequential sampler), *corrected* has exact inclusion probabilities
+neither, and an effect of half a standard deviation is excluded. *Underpowered*: neither, and such an effect may be
+there. *Faithful* is E3CS as published (sequential sampler), *corrected* has exact inclusion probabilities
 and the exponent that the proof assumes. Intervals in brackets: 95 %."""
 
 

@@ -35,7 +35,8 @@ def test_a_table_from_a_csv(monkeypatch, capsys, scores):
     ("content", "arguments", "sentence"),
     [
         (None, (), "There is no file"),
-        ("", (), "is not a CSV table with rows"),
+        ("", (), "is not a CSV table"),
+        ("scheme,seed,loss\n", (), "is not a CSV table with rows"),
         ("a,b\n1,2\n", (), "the frame has no column 'scheme'"),
         ("scheme,seed,loss\nx,0,1\ny,0,2\n", ("--metric", "los"), "no metric 'los'; did you mean 'loss'"),
         ("scheme,seed,loss\nx,0,1\nx,0,2\ny,0,1\n", (), "1 rows repeat a (scheme, seed)"),
@@ -103,6 +104,20 @@ def test_variance_of_crossed_seeds(monkeypatch, capsys, tmp_path):
     (tmp_path / "x.csv").write_text("seed,x\n1,2\n")
     with pytest.raises(SystemExit, match="the frame has no column 'scheme'"):
         run(monkeypatch, capsys, "variance", "--out", tmp_path / "x.csv", "--metric", "x")
+
+
+def test_names_are_read_as_they_stand(monkeypatch, capsys, tmp_path):
+    path = tmp_path / "scores.CSV"
+    rows = [f"{s},{i},{i + len(s)}.5" for s in ("01", "1", "None") for i in range(6)]
+    path.write_text("\n".join(["scheme,seed,x", *rows]))
+    said = run(monkeypatch, capsys, "table", "--out", path, "--metric", "x", "--baseline", "None")
+    assert " 01 " in said and "scheme minus None" in said
+    path.write_text("\n".join(["scheme,seed,x", *rows[:6]]))
+    assert "Mean and standard deviation over seeds" in run(monkeypatch, capsys, "table", "--out", path, "--metric", "x")
+    other = path.rename(tmp_path / "scores.tsv")
+    for command in (("table", "--out", other), ("export", "--out", other, "--to", tmp_path / "y.csv")):
+        with pytest.raises(SystemExit, match="is no result: give the --out of an experiment"):
+            run(monkeypatch, capsys, *command)
 
 
 def test_two_experiments_in_one_directory(monkeypatch, capsys, tmp_path):

@@ -50,10 +50,11 @@ class Comparison(Paired):
 class Comparisons:
     """A family of comparisons on one metric, corrected together.
 
-    `schemes` holds each scheme with the mean over all its finished runs and the number of its
-    failed ones, in the frame's order; `baseline` is None if `rows` are all pairs. `test` decides
-    the verdicts. `omnibus` is Friedman's test over the seeds that all schemes finished, columns in
-    that order; None with fewer than three schemes or two such seeds.
+    `schemes` holds each scheme with its mean and the number of its failed runs, in the frame's order;
+    if paired, the mean is over the seeds that all schemes without failures have in common, if there
+    are any. `baseline` is None if `rows` are all pairs. `test` decides the verdicts. `omnibus` is
+    Friedman's test over the seeds that all schemes finished, columns in that order; None with fewer
+    than three schemes or two such seeds.
     """
 
     metric: str
@@ -80,8 +81,9 @@ class Comparisons:
 def best_group(comparisons: Comparisons) -> frozenset[str]:
     """The scheme with the best mean, and all those not shown to be worse than it.
 
-    Schemes with failed runs are left out. Empty if nothing was tested against the best scheme, or
-    if `comparisons` has a baseline that is not itself the best: the tests needed are not there.
+    Schemes with failed runs are left out. Empty if nothing was tested against the best scheme, if a test says that
+    another is better than it (on other seeds, or by ranks), or if `comparisons` has a baseline that is not itself the
+    best: the tests needed are not there.
     """
     sign = 1.0 if comparisons.higher_is_better else -1.0
     sound = {scheme: sign * mean for scheme, mean, failed in comparisons.schemes if not failed}
@@ -91,6 +93,8 @@ def best_group(comparisons: Comparisons) -> frozenset[str]:
     against = [row for row in comparisons.rows if best in (row.scheme, row.reference)]
     verdicts = {(row.reference if row.scheme == best else row.scheme): row.verdict for row in against}
     untested = {"too few seeds", "failed runs"}
+    if any(row.verdict == ("worse" if row.scheme == best else "better") for row in against):
+        return frozenset()
     others = [verdicts.get(scheme, "too few seeds") for scheme in sound if scheme != best]
     if comparisons.baseline not in (None, best) or set(others) <= untested:
         return frozenset()

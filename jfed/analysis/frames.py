@@ -1,12 +1,32 @@
 """The tidy frame that every analysis starts from: a row per (scheme, seed), a column per metric."""
 
 import difflib
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 KEYS = ("scheme", "seed")
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "None", "<NA>")
 LARGEST = 1e150  # of a finite score
+
+
+def read_csv(path: str | Path) -> pd.DataFrame:
+    """A table with schemes' names as they stand: "01" is not "1", and "None" is a name.
+
+    Raises:
+        ValueError: it is no table with rows.
+    """
+    try:
+        columns = pd.read_csv(path, nrows=0).columns
+        missing: Any = {name: MISSING for name in columns if name != "scheme"}
+        frame = pd.read_csv(path, dtype={"scheme": str}, keep_default_na=False, na_values=missing)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
+        raise ValueError(f"{path} is not a CSV table") from None
+    if len(frame) == 0:
+        raise ValueError(f"{path} is not a CSV table with rows")
+    return frame
 
 
 def scores_by_scheme(frame: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
@@ -29,8 +49,11 @@ def scores_by_scheme(frame: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
             raise ValueError(f"the frame has no column {column!r}; it needs one row per {KEYS}")
     if metric not in frame.columns or metric in KEYS:
         raise ValueError(_unknown("metric", metric, [c for c in frame.columns if c not in KEYS]))
-    if frame[list(KEYS)].isna().to_numpy().any():
+    if (frame[list(KEYS)].isna() | (frame[list(KEYS)] == "")).to_numpy().any():
         raise ValueError("a row of the frame has no scheme or no seed")
+    if len({isinstance(seed, str) for seed in frame["seed"]}) > 1:
+        raise ValueError("seeds are numbers and text")
+    frame = frame.assign(scheme=frame["scheme"].astype(str))
 
     twice = frame.loc[frame.duplicated(list(KEYS)), list(KEYS)]
     if len(twice):
@@ -46,7 +69,7 @@ def scores_by_scheme(frame: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
     if (scores.abs().where(np.isfinite(scores)) > LARGEST).any():
         raise ValueError(f"metric {metric!r} has values beyond {LARGEST:g}, whose squares overflow: rescale it")
 
-    labels = frame["scheme"].astype(str).to_numpy()
+    labels = frame["scheme"].to_numpy()
     scores.index = pd.Index(frame["seed"].to_numpy(), name="seed")
     return {scheme: scores.loc[labels == scheme].sort_index() for scheme in dict.fromkeys(labels)}
 

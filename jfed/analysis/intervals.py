@@ -82,7 +82,7 @@ def cut_at_zero(low: float, high: float, rejected: bool) -> tuple[float, float, 
         low, high, and whether the end at 0 is open.
     """
     if not rejected:
-        # Only rounding could leave 0 out here: the t quantile and the p-value are two computations.
+        # Where the t-test decides, only rounding could leave 0 out here; another test may be less sure.
         return min(low, 0.0), max(high, 0.0), False
     if low > 0 or high < 0:
         return low, high, False

@@ -29,6 +29,8 @@ def load(path: str | Path) -> xr.Dataset:
         ValueError: a file is damaged, or no result.
     """
     path = Path(path)
+    if path.is_file() and path.suffix != ".nc":
+        raise ValueError(f"{path} is no result: give the --out of an experiment, or one of its .nc files.")
     files = [path] if path.is_file() else sorted({*path.glob("results/*.nc"), *path.glob("*.nc")})
     if not files and any(path.glob("checkpoints/*")):
         raise FileNotFoundError(f"Nothing in {path} is finished yet: the command that began it goes on from there.")

@@ -24,7 +24,7 @@ def comparison_notes(comparisons: Comparisons, decimals: int, any_bold: bool) ->
     sizes = sorted({row.n for row in rows})
     n = f"n = {sizes[0]}" if len(sizes) == 1 else f"n = {sizes[0]} to {sizes[-1]}"
     minus = f"scheme minus {baseline}" if baseline else "first minus second scheme"
-    how = f"paired by seed, {n} seeds" if comparisons.paired else "of independent runs: the schemes share no seeds"
+    how = f"paired by seed, {n} seeds" if comparisons.paired else "of independent runs, not paired by seed"
     won = "Won: share of seeds, ties half." if comparisons.paired else ""
     notes = [
         f"Primary metric: {comparisons.metric} ({better} is better). Difference: {minus}, {how}. {won}".rstrip(),
@@ -34,12 +34,13 @@ def comparison_notes(comparisons: Comparisons, decimals: int, any_bold: bool) ->
     notes += [_pairing_note(rows)] if comparisons.paired and sizes[-1] > 1 else []
     notes += _omnibus_notes(comparisons)
     if baseline:
-        mean = next(mean for scheme, mean, _ in comparisons.schemes if scheme == baseline)
-        notes.append(f"Mean of {baseline}: {format_number(mean, decimals) or 'no finished run'}.")
+        means = sorted({row.mean_reference for row in rows if not math.isnan(row.mean_reference)})
+        ends = _range([format_number(means[i], decimals) for i in (0, -1)]) if means else "no finished run"
+        notes.append(f"Mean of {baseline}: {ends}{', by the seeds of the row' if len(means) > 1 else ''}.")
     if any_bold:
         notes.append(f"Bold: better than {baseline}." if baseline else bold_note(comparisons))
     notes += _power_notes(comparisons)
-    notes += _exceptions(rows)
+    notes += _exceptions(comparisons)
     notes += [f"Failed runs of {scheme}: {text}." for scheme, text in _failures(rows).items()]
     return tuple(notes)
 
@@ -53,12 +54,12 @@ def _test_note(comparisons: Comparisons) -> str:
     if not comparisons.paired:
         tests = "Welch's t-test (t) and Mann-Whitney test (W)"
     elif comparisons.test == "sign-flip":
-        tests = "paired t-test (t), sign-flip test of the mean (F)"
-    shown = "; not shown: no difference was" if any("shown" in row.verdict for row in comparisons.rows) else ""
+        tests = "paired t-test (t), sign-flip test (F)"
+    shown = " (not shown: no difference was)" if any("shown" in row.verdict for row in comparisons.rows) else ""
     these = "these " if len(comparisons.rows) > 1 else ""
     return (
         f"p: two-sided {tests}, each {CORRECTED[comparisons.correction]} over {these}{_many(comparisons)}."
-        f" Verdict: {TESTS[comparisons.test]} at {comparisons.alpha:g}{shown}."
+        f" Verdict by the {TESTS[comparisons.test]} at {comparisons.alpha:g}{shown}."
     )
 
 
@@ -132,21 +133,36 @@ def _wanted(row: Comparison) -> str:
     return f"> {MOST_SEEDS}" if math.isnan(row.seeds_wanted) else f"{row.seeds_wanted:g}"
 
 
-def _exceptions(rows: tuple[Comparison, ...]) -> list[str]:
+def _exceptions(comparisons: Comparisons) -> list[str]:
     """What some row needs said about it, once."""
-    notes = []
-    needs = dict.fromkeys(row.rank_note for row in rows if row.rank_note)
-    for need in needs:
-        what = "a test" if need == "needs >= 2 seeds" else "the Wilcoxon test"
-        notes.append(f"{short(need)}: {what} {need}, for fewer cannot reach the level.")
-    if any(not row.wilcoxon_exact and not math.isnan(row.p_wilcoxon) for row in rows):
-        notes.append("Some Wilcoxon p-values are normal approximations (ties, or n > 50).")
-    if any(row.t_note == "constant difference" for row in rows):
-        notes.append("No interval: the difference is constant; the Wilcoxon test decides there.")
+    notes, rows, flips = [], comparisons.rows, comparisons.test == "sign-flip"
+    ranks = "sign-flip test" if flips else TESTS["wilcoxon"] if comparisons.paired else "Mann-Whitney test"
+    for need in dict.fromkeys(row.rank_note for row in rows if row.rank_note):
+        what = "any test" if need == "needs >= 2 seeds" else f"the {ranks}"
+        notes.append(f"{short(need)}: with fewer seeds {what} cannot reach the level.")
+    if flips and any(not row.sign_flip_exact and not math.isnan(row.p_sign_flip) for row in rows):
+        notes.append("Some p (F) count a random sample of sign patterns.")
+    if not flips and any(not row.wilcoxon_exact and not math.isnan(row.p_wilcoxon) for row in rows):
+        why = "ties, or n > 50" if comparisons.paired else "ties, or more than 8 runs of both"
+        notes.append(f"Some p (W) are normal approximations ({why}).")
+    constant = [row for row in rows if row.t_note == "constant difference"]
+    if constant:
+        decided = f"; the {ranks} decides there" if all(not row.rank_note for row in constant) else ""
+        notes.append(f"No interval where the difference is constant{decided}.")
+    torn = [_name(comparisons, row) for row in rows if _torn(comparisons, row)]
+    if torn:
+        notes.append(
+            f"Ranks and means point in opposite directions, and the interval is of the mean: {', '.join(torn)}."
+        )
     dropped = tuple(f"{row.num_dropped} ({row.scheme}, {row.reference})" for row in rows if row.num_dropped)
     if dropped:
         notes.append(f"Seeds that only one of the two has, left out: {format_seeds(dropped)}.")
     return notes
+
+
+def _torn(comparisons: Comparisons, row: Comparison) -> bool:
+    by_ranks = comparisons.test == "wilcoxon" and row.verdict in ("better", "worse")
+    return by_ranks and row.rank_direction * row.difference < 0
 
 
 def _failures(rows: tuple[Comparison, ...]) -> dict[str, str]:

@@ -28,9 +28,11 @@ def decimals_for(scales: list[float]) -> int:
 
 
 def format_number(value: float, decimals: int) -> str:
-    """Fixed decimals; a value that would round to 0 keeps one digit; "" for NaN."""
+    """Fixed decimals; a value that would round to 0 keeps one digit, a very large one four; "" for NaN."""
     if math.isnan(value):
         return ""
+    if abs(value) >= 1e12:
+        return f"{value:.4g}"
     if value != 0 and round(value, decimals) == 0:
         return f"{value:.1g}"
     return f"{value:.{decimals}f}"

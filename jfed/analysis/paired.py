@@ -31,6 +31,7 @@ class Paired:
     p_t: float
     p_wilcoxon: float
     wilcoxon_exact: bool
+    rank_direction: int  # 1 if the scheme's scores are larger by ranks, -1 if smaller, 0 if neither
     p_sign_flip: float
     sign_flip_exact: bool
     d_z: float  # difference / sd
@@ -67,23 +68,19 @@ def seeds_needed(num_comparisons: int, alpha: float = 0.05) -> int:
 def measure(scheme: np.ndarray, reference: np.ndarray, *, higher_is_better: bool) -> Paired:
     """Compare two arrays of finite scores, shape (n,), paired by position.
 
-    The t-test is `scipy.stats.ttest_rel`. The Wilcoxon signed-rank test takes the differences on a
-    grid a little coarser than their rounding error, so that 0.3 - 0.2 and 0.2 - 0.1 tie. Zeros are
+    The t-test is `scipy.stats.ttest_rel`. In the tests by ranks and signs, differences tie that are equal up to the
+    rounding error of their own seeds' scores, such as 0.3 - 0.2 and 0.2 - 0.1. Zeros are
     ranked and their ranks then left out (Pratt 1959): to discard them beforehand, as Wilcoxon did,
     hides the seeds on which the schemes agreed. SciPy computes it exactly for n <= 50 without ties
     or zeros, by all sign flips for n <= 13 with them, and otherwise by a tie-corrected normal
     approximation.
     """
     n = len(scheme)
-    grid = _resolution(np.concatenate([scheme, reference]))
-    steps = np.rint((scheme - reference) / grid) if grid else scheme - reference
-    spread = np.ptp(steps) if n else 0.0
-    identical = n > 0 and bool(np.all(np.abs(steps) <= (1.0 if grid else 0.0)))
-    constant = n > 1 and bool(spread <= (1.0 if grid else 0.0))
-    if identical:
-        steps = np.zeros(n)
+    differences, rounding = scheme - reference, _rounding(scheme, reference)
+    steps = _tied(differences, rounding)
+    identical = n > 0 and not steps.any()
+    constant = n > 1 and bool(np.max(differences - rounding) <= np.min(differences + rounding))
 
-    differences = scheme - reference
     mean = 0.0 if identical else float(np.mean(differences)) if n else NAN
     sd = NAN if n < 2 else 0.0 if constant or identical else float(np.std(differences, ddof=1))
 
@@ -115,6 +112,7 @@ def measure(scheme: np.ndarray, reference: np.ndarray, *, higher_is_better: bool
         p_t=p_t,
         p_wilcoxon=p_wilcoxon,
         wilcoxon_exact=exact,
+        rank_direction=int(np.sign(np.sum(np.sign(steps) * stats.rankdata(np.abs(steps))))) if n else 0,
         p_sign_flip=flips.p,
         sign_flip_exact=flips.exact,
         iqm_difference=0.0 if identical else float(iqm(differences)) if n else NAN,
@@ -131,20 +129,33 @@ def measure(scheme: np.ndarray, reference: np.ndarray, *, higher_is_better: bool
     )
 
 
-def _resolution(values: np.ndarray) -> float:
-    """Differences below this are rounding error; 0 for whole numbers, which have none.
+def _rounding(scheme: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """For each seed, how far its difference may be off by rounding; 0 for whole numbers, which have no error.
 
-    The engine works in float32 and pandas widens it to float64, so the precision is read off the
-    values themselves.
+    The engine works in float32 and pandas widens it to float64, so the precision is read off the values themselves.
     """
-    if len(values) == 0 or np.array_equal(values, np.rint(values)):
-        return 0.0
-    largest = float(np.max(np.abs(values)))
+    values = np.concatenate([scheme, reference])
+    if np.array_equal(values, np.rint(values)):
+        return np.zeros(len(scheme))
     with np.errstate(over="ignore", under="ignore"):  # a score may lie outside float32's range
         single = np.array_equal(values, values.astype(np.float32).astype(float))
     # 8 roundings of float32 numbers; 64 of float64, which also keeps ttest_rel clear of the
     # cancellation that it warns about.
-    return largest * float(8 * np.finfo(np.float32).eps if single else 64 * np.finfo(float).eps)
+    relative = 8 * np.finfo(np.float32).eps if single else 64 * np.finfo(float).eps
+    return float(relative) * np.maximum(np.abs(scheme), np.abs(reference))
+
+
+def _tied(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
+    """The differences, those made equal whose sizes are the same up to rounding, and those 0 that may be."""
+    size = np.where(np.abs(differences) <= rounding, 0.0, np.abs(differences))
+    order = np.argsort(size, kind="stable")
+    sizes, slack = size[order], rounding[order]
+    apart = np.diff(sizes, prepend=-np.inf) > np.maximum(slack, np.roll(slack, 1))
+    apart |= (sizes > 0) & (np.roll(sizes, 1) == 0)
+    first = np.maximum.accumulate(np.where(apart, np.arange(len(sizes)), 0))
+    tied = np.empty(len(size))
+    tied[order] = sizes[first]
+    return np.sign(differences) * tied
 
 
 def _a12(better: np.ndarray, other: np.ndarray) -> float:

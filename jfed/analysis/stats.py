@@ -1,9 +1,10 @@
 """Comparison of schemes on one primary metric that was named beforehand, paired by seed where they share seeds."""
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -57,7 +58,7 @@ def compare(
         test: which test decides, named beforehand: "t" (paired), "wilcoxon" or "sign-flip", which need no normality.
         correction: "holm" for a list of headlines; "bh" (Benjamini and Hochberg) for exploration: of the differences
             it shows, a share of alpha may be false.
-        paired: None pairs by seed unless some pair shares none: then all rows are of independent runs.
+        paired: False takes all runs as independent; None does so only if no two schemes share a seed.
 
     Raises:
         ValueError: the frame, metric, baseline or alpha is unusable, or there are fewer than two schemes; `paired`
@@ -84,7 +85,8 @@ def compare(
         raise ValueError("the sign-flip test needs schemes that share seeds; choose t or wilcoxon")
 
     measured = [(_same_seeds if paired else _any_seeds)(scores[a], scores[b], higher_is_better) for a, b in pairs]
-    enough = seeds_needed(len(pairs), alpha)
+    # Of equal p-values Benjamini and Hochberg's procedure multiplies none; Holm's the first by their number.
+    enough = seeds_needed(len(pairs) if correction == "holm" else 1, alpha)
     adjust, raw = CORRECTIONS[correction], [_tests(pair.numbers, enough, paired) for pair in measured]
     adjusted = {name: adjust(np.array([p[name] for p in raw])) for name in get_args(Test)}
     decides = [adjusted[_deciding(test, pair.numbers)][i] for i, pair in enumerate(measured)]
@@ -97,13 +99,17 @@ def compare(
     for i, ((a, b), pair) in enumerate(zip(pairs, measured, strict=True)):
         numbers, failed_a, failed_b = pair.numbers, _failed(scores[a]), _failed(scores[b])
         t_note, rank_note = _notes(numbers, enough, paired)
-        rejected = bool(decides[i] < alpha)
-        low, high, is_open = NAN, NAN, False
+        direction = _direction(_deciding(test, numbers), numbers)
         pointwise = uncut = (NAN, NAN)
         if numbers.n > 1 and (numbers.identical or not numbers.constant):
             pointwise, uncut = pair.interval(1 - alpha), pair.interval(level)
-            low, high, is_open = cut_at_zero(*uncut, rejected=rejected)
-        verdict = _verdict(numbers, bool(failed_a or failed_b), rejected, enough, higher_is_better)
+        (low, high), is_open = uncut, False
+        # Without a decision there is nothing to agree with; nor if the ranks say the opposite of the mean.
+        if not np.isnan(decides[i]) and not np.isnan(low) and direction * numbers.difference >= 0:
+            low, high, is_open = cut_at_zero(*uncut, rejected=bool(decides[i] < alpha))
+        verdict = _verdict(
+            numbers, bool(failed_a or failed_b), decides[i], alpha, direction if higher_is_better else -direction
+        )
         able = replace(numbers, p_wilcoxon=raw[i]["wilcoxon"], p_sign_flip=raw[i]["sign-flip"])
         rows.append(
             Comparison(
@@ -127,11 +133,11 @@ def compare(
                 p_wilcoxon_adjusted=float(adjusted["wilcoxon"][i]),
                 rank_note=rank_note,
                 p_sign_flip_adjusted=float(adjusted["sign-flip"][i]),
-                seeds_wanted=_seeds_wanted(able.d_z, alpha, len(pairs)),
+                seeds_wanted=_seeds_wanted(able.d_z, alpha, len(pairs), 2 if test == "t" else enough),
                 verdict=verdict,
             )
         )
-    means = tuple((s, _finished_mean(v), len(_failed(v))) for s, v in scores.items())
+    means = _means(scores, paired)
     omnibus = _omnibus(scores, higher_is_better) if paired else None
     return Comparisons(metric, higher_is_better, alpha, baseline, test, correction, paired, means, tuple(rows), omnibus)
 
@@ -143,11 +149,18 @@ def _omnibus(scores: Mapping[str, pd.Series], higher_is_better: bool) -> Friedma
 
 
 def _pairs_by_seed(scores: Mapping[str, pd.Series], pairs: list[tuple[str, str]], asked: bool | None) -> bool:
-    """Whether to pair; a scheme without a common seed makes the whole family one of independent runs."""
-    apart = next(((a, b) for a, b in pairs if scores[a].index.intersection(scores[b].index).empty), None)
-    if asked and apart:
-        raise ValueError(f"{apart[0]} and {apart[1]} share no seed: they cannot be paired")
-    return asked if asked is not None else apart is None
+    """Whether to pair: unless no two share a seed."""
+    if asked is False:
+        return False
+    apart = [(a, b) for a, b in pairs if scores[a].index.intersection(scores[b].index).empty]
+    if asked is None and len(apart) == len(pairs):
+        return False
+    if apart:
+        raise ValueError(
+            f"{apart[0][0]} and {apart[0][1]} share no seed: they cannot be paired. Leave one out, or compare all as"
+            " independent runs (paired=False)"
+        )
+    return True
 
 
 def _same_seeds(a: pd.Series, b: pd.Series, higher_is_better: bool) -> _Pair:
@@ -171,6 +184,7 @@ def _any_seeds(a: pd.Series, b: pd.Series, higher_is_better: bool) -> _Pair:
         p_t=found.p_welch,
         p_wilcoxon=found.p_mann_whitney,
         wilcoxon_exact=found.mann_whitney_exact,
+        rank_direction=int(np.sign(np.nan_to_num(found.cliffs_delta))) * (1 if higher_is_better else -1),
         a12=found.a12,
         constant=found.n_scheme > 1 and found.n_reference > 1 and bool(np.isnan(found.t)),
         identical=found.n_scheme > 1 and found.n_reference > 1 and found.p_welch == 1.0 and bool(np.isnan(found.t)),
@@ -189,9 +203,9 @@ def _deciding(test: Test, numbers: Paired) -> Test:
     return "wilcoxon" if test == "t" and numbers.constant and not numbers.identical else test
 
 
-def _seeds_wanted(d_z: float, alpha: float, num_comparisons: int) -> float:
+def _seeds_wanted(d_z: float, alpha: float, num_comparisons: int, fewest: int) -> float:
     try:
-        return seeds_for(d_z, alpha=alpha, num_comparisons=num_comparisons)
+        return max(fewest, seeds_for(d_z, alpha=alpha, num_comparisons=num_comparisons))
     except ValueError:  # no d_z, none at all, or too small for any number of seeds
         return NAN
 
@@ -200,14 +214,22 @@ def _failed(scores: pd.Series) -> tuple:
     return tuple(scores.index[~np.isfinite(scores.to_numpy())].tolist())
 
 
-def _finished_mean(scores: pd.Series) -> float:
-    finished = scores.to_numpy()[np.isfinite(scores.to_numpy())]
-    return float(finished.mean()) if len(finished) else NAN
+def _means(scores: Mapping[str, pd.Series], paired: bool) -> tuple[tuple[str, float, int], ...]:
+    """Each scheme's mean, if paired over the seeds that all schemes without failures have; and its failed runs."""
+    finished: dict[str, Any] = {s: v[np.isfinite(v.to_numpy())] for s, v in scores.items()}
+    sound = [v.index for s, v in finished.items() if len(v) == len(scores[s])]
+    common = functools.reduce(lambda a, b: a.intersection(b), sound) if paired and sound else pd.Index([])
+
+    def mean(values: Any) -> float:
+        shared = values[values.index.isin(common)] if len(common) else values
+        return float(shared.mean()) if len(shared) else NAN
+
+    return tuple((s, mean(v), len(scores[s]) - len(v)) for s, v in finished.items())
 
 
 def _notes(numbers: Paired, enough: int, paired: bool) -> tuple[str, str]:
     """Why there is no t-test, and why no test by ranks or signs; empty if there is one."""
-    if numbers.n < 2:
+    if numbers.n < 2 or (not paired and np.isnan(numbers.p_t) and not numbers.constant):
         return "needs >= 2 seeds", "needs >= 2 seeds" if paired else ""
     if numbers.identical:
         return "identical", ""
@@ -215,15 +237,19 @@ def _notes(numbers: Paired, enough: int, paired: bool) -> tuple[str, str]:
     return "constant difference" if numbers.constant else "", few
 
 
-def _verdict(numbers: Paired, failed: bool, rejected: bool, enough: int, higher_is_better: bool) -> str:
+def _direction(test: Test, numbers: Paired) -> int:
+    """Which scheme has the larger scores, by what the deciding test looks at."""
+    return numbers.rank_direction if test == "wilcoxon" else int(np.sign(np.nan_to_num(numbers.difference)))
+
+
+def _verdict(numbers: Paired, failed: bool, p: float, alpha: float, direction: int) -> str:
+    """`direction` is 1 if the scheme looks better."""
     if failed:
         return "failed runs"
-    if numbers.n < 2:
-        return "too few seeds"
     if numbers.identical:
         return "identical"
-    if rejected:
-        return "better" if (numbers.difference > 0) == higher_is_better else "worse"
-    if numbers.constant and numbers.n < enough:
+    if np.isnan(p):
         return "too few seeds"
+    if p < alpha:
+        return "better" if direction > 0 else "worse"
     return "no difference shown"

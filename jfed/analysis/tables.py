@@ -44,7 +44,7 @@ def comparisons_table(comparisons: Comparisons, title: str) -> Table:
     decimals = decimals_for([row.high - row.low for row in rows] + [row.sd for row in rows])
     level = f"{100 * (1 - alpha):g} %"
     all_pairs = comparisons.baseline is None
-    equal_n = len({row.n for row in rows}) == 1
+    equal_n = comparisons.paired and len({row.n for row in rows}) == 1
 
     columns = ["scheme", "against" if all_pairs else "mean", "n", "difference"]
     flips = comparisons.test == "sign-flip"
@@ -58,7 +58,7 @@ def comparisons_table(comparisons: Comparisons, title: str) -> Table:
             [
                 row.scheme,
                 second,
-                str(row.n),
+                str(row.n) if comparisons.paired else f"{row.n}, {row.n_reference}",
                 format_number(row.difference, decimals),
                 interval or "-",
                 format_p(row.p_t_adjusted, alpha) or "-",

@@ -1,6 +1,8 @@
 """Rounds until a target is reached. A run that never reaches it is censored, not left out."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -41,11 +43,24 @@ def compare_times(
 
     Raises:
         ValueError: a time beyond the horizon, or what `compare` refuses.
+
+    Returns:
+        As `compare`; the verdict on two schemes of which no run ever arrived is "never reached".
     """
-    if target in frame.columns and not np.nanmax(np.where(np.isinf(frame[target]), 0, frame[target])) <= horizon:
+    if target not in frame.columns:
+        return compare(frame, target, baseline=baseline, higher_is_better=False, alpha=alpha, test="sign-flip")
+    if (np.isfinite(frame[target]) & (frame[target] > horizon)).any():
         raise ValueError(f"a run reaches {target!r} after the horizon of {horizon:g}")
-    restricted = frame.assign(**{target: np.minimum(frame[target], horizon)}) if target in frame.columns else frame
-    return compare(restricted, target, baseline=baseline, higher_is_better=False, alpha=alpha, test="sign-flip")
+    restricted = frame.assign(**{target: np.minimum(frame[target], horizon)})
+    found = compare(restricted, target, baseline=baseline, higher_is_better=False, alpha=alpha, test="sign-flip")
+    arrived = {str(s) for s, times in frame.groupby("scheme")[target] if np.isfinite(times).any()}
+    rows = [
+        replace(row, verdict="never reached", low=math.nan, high=math.nan)
+        if row.verdict == "identical" and not {row.scheme, row.reference} & arrived
+        else row
+        for row in found.rows
+    ]
+    return replace(found, rows=tuple(rows))
 
 
 def targets_table(frame: pd.DataFrame, targets: Sequence[str], horizon: int, title: str) -> Table:
@@ -67,18 +82,21 @@ def targets_table(frame: pd.DataFrame, targets: Sequence[str], horizon: int, tit
         for target in targets:
             values = group[target].to_numpy(float)
             # The lower median of an even number of runs, so that it is a round that some run has.
+            failed, values = int(np.isnan(values).sum()), np.where(np.isnan(values), np.inf, values)
             low, middle, high = np.sort(values)[[0, (len(values) - 1) // 2, -1]]
             reached = int(np.isfinite(values).sum())
             some = f"; {reached}/{len(values)}" if 0 < reached < len(values) else ""
-            cells.append(text(middle) if low == high else f"{text(middle)} ({text(low)} to {text(high)}{some})")
-            records.append((scheme, target, len(values), reached, low, middle, high))
+            some += f"; {failed} failed" if failed else ""
+            spread = f"{text(low)} to {text(high)}{some}" if low < high else some.removeprefix("; ")
+            cells.append(text(middle) + (f" ({spread})" if spread else ""))
+            records.append((scheme, target, len(values), reached, failed, low, middle, high))
         rows.append(tuple(cells))
     notes = (
         "First round at or above the target: lower median over seeds (range, and how many reached it if not all did).",
-        f"A run that never reaches a target counts as later than T = {horizon}; no mean is taken.",
+        f"A run that never reaches a target, or fails, counts as later than T = {horizon}; no mean is taken.",
     )
     columns = ["scheme", "n", *(target.removeprefix("rounds to ") for target in targets)]
-    names = ["scheme", "target", "n", "reached", "lowest", "median", "highest"]
+    names = ["scheme", "target", "n", "reached", "failed", "lowest", "median", "highest"]
     return Table(
         title, tuple(columns), "lr" + "r" * len(targets), tuple(rows), notes, frozenset(),
         pd.DataFrame(records, columns=pd.Index(names)),

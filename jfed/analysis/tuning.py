@@ -69,7 +69,7 @@ def choose(
         if missing := [seed for seed in tune if seed not in known]:
             raise ValueError(f"tune seeds {', '.join(map(str, missing))} are not in the frame")
 
-    chosen, parts, most_settings = {}, [], 1
+    chosen, parts, most_settings, failed = {}, [], 1, []
     for scheme in dict.fromkeys(runs["scheme"].tolist()):
         own = runs.loc[runs["scheme"] == scheme]
         seeds = sorted(set(own["seed"])) if tune is None else tune
@@ -78,6 +78,7 @@ def choose(
         means = [_mean(scheme, point, group, metric, seeds) for point, group in points]
         if np.isnan(means).all():
             raise ValueError(f"every setting of {scheme} has a failed tune run")
+        failed += [f"{scheme} {_text(point)}" for (point, _), mean in zip(points, means, strict=True) if np.isnan(mean)]
         best = int(np.nanargmax(means) if higher_is_better else np.nanargmin(means))
         point, group = points[best]
         rest = group if tune is None else group.loc[~group["seed"].isin(tune)]
@@ -87,7 +88,8 @@ def choose(
         parts.append(rest)
         most_settings = max(most_settings, len(points))
     reported = pd.concat(parts, ignore_index=True)
-    return Choice(chosen, reported, _note(tune, [len(part) for part in parts], most_settings))
+    note = _note(tune, [len(part) for part in parts], most_settings)
+    return Choice(chosen, reported, note + (f" Not eligible, for a failed run: {'; '.join(failed)}." if failed else ""))
 
 
 def _checked(frame: pd.DataFrame, metric: str, settings: list[str]) -> pd.DataFrame:

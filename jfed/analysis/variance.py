@@ -121,6 +121,9 @@ def components_table(frame: pd.DataFrame, metric: str, title: str) -> Table:
     """
     if "scheme" not in frame.columns:
         raise ValueError(f"the frame has no column 'scheme'; there are {', '.join(map(str, frame.columns))}")
+    schemes = frame["scheme"].tolist()
+    if not schemes or any(pd.isna(scheme) or scheme == "" for scheme in schemes):
+        raise ValueError("a row of the frame has no scheme" if schemes else "there are no runs")
     found = {str(scheme): components(part, metric) for scheme, part in frame.groupby("scheme", sort=False)}
     rows, records = [], []
     for scheme, parts in found.items():
@@ -131,7 +134,7 @@ def components_table(frame: pd.DataFrame, metric: str, title: str) -> Table:
         records.append(parts.frame().assign(scheme=scheme, metric=metric, runs=parts.n))
     notes = (
         f"Metric: {metric}. sd: root of the total variance of one run. Shares of that variance, by the method of"
-        " moments (balanced crossed random effects); -: not varied.",
+        " moments (balanced crossed random effects); -: not varied, or no variance at all.",
         "Other: interactions, and the draws of selection and minibatches. *: estimated below 0, taken as 0.",
         "With few levels of a factor its share is very uncertain: three levels leave two degrees of freedom.",
     )

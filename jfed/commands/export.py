@@ -27,4 +27,6 @@ def main(settings: Settings, console: Console) -> None:
     make = {"rounds": export.per_round, "clients": export.per_client, "selections": export.per_selection}[settings.rows]
     frame = make(load(settings.out))
     path = export.write(frame, settings.to)
-    console.print(f"{path}: {len(frame):,} rows, {len(frame.columns)} columns", highlight=False, soft_wrap=True)
+    console.print(
+        f"{path}: {len(frame):,} rows, {len(frame.columns)} columns", highlight=False, markup=False, soft_wrap=True
+    )

@@ -46,6 +46,9 @@ def main(settings: Settings, console: Console) -> None:
     )
     axes = parse_axes(settings.sweep)
     require(bool(axes) or not settings.tune_seeds, "--tune-seeds are for choosing among what --sweep names.")
+    spare = set(range(settings.seeds)) - set(settings.tune_seeds)
+    inside = all(0 <= seed < settings.seeds for seed in settings.tune_seeds)
+    require(bool(spare) and inside, f"--tune-seeds must be some of the {settings.seeds} seeds, not all of them.")
     points = changed(jfed.methods(base, settings.schemes, settings.mode), parse_settings(settings.set))  # type: ignore[arg-type]
     swept = jfed.product(points, axes)
     results = jfed.run(swept, range(settings.seeds), out=settings.out)

@@ -28,6 +28,8 @@ class Settings:
     correction: Literal["holm", "bh"] = "holm"
     """holm for headlines, bh (false discovery rate) for exploration."""
     alpha: float = 0.05
+    paired: bool | None = None
+    """False takes all runs as independent; by default only if no two schemes share a seed."""
     tune_over: tuple[str, ...] = ()
     """Swept settings (of a CSV: columns) of which each scheme gets its best, instead of a table for each value."""
     tune_seeds: tuple[int, ...] = ()
@@ -36,32 +38,19 @@ class Settings:
 
 def main(settings: Settings, console: Console) -> None:
     """Print and write a table for each setting that was swept; of a CSV, one table, printed."""
+    from jfed.analysis.frames import read_csv
     from jfed.analysis.load import load
 
     require(
         bool(settings.tune_over) or not settings.tune_seeds,
         "--tune-seeds are for choosing: name the swept settings to choose with --tune-over.",
     )
-    if settings.out.suffix == ".csv":
+    if settings.out.suffix.lower() == ".csv":
+        require(settings.out.is_file(), f"There is no file {settings.out}.")
         frame = read_csv(settings.out)
         print_comparisons(frame, settings.baseline, settings, f"{settings.metric} ({settings.out.stem})", console)
     else:
         print_tables(load(settings.out), settings, console)
-
-
-def read_csv(path: Path) -> pd.DataFrame:
-    """Somebody's table.
-
-    Raises:
-        ConfigError: there is no such file, or it is no table with rows.
-    """
-    require(path.is_file(), f"There is no file {path}.")
-    try:
-        frame = pd.read_csv(path)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
-        frame = pd.DataFrame()
-    require(len(frame) > 0, f"{path} is not a CSV table with rows.")
-    return frame
 
 
 def print_comparisons(
@@ -75,11 +64,14 @@ def print_comparisons(
     if settings.tune_over:
         choice = choose(frame, settings.metric, settings.tune_over, settings.tune_seeds or None, not lower)
         frame, notes = choice.reported, (choice.note, *choice.settings(), *notes)
-    comparisons = analysis.compare(
-        frame, settings.metric, baseline=None if baseline == "all" else baseline, higher_is_better=not lower,
-        alpha=settings.alpha, test=settings.test, correction=settings.correction,
-    )  # fmt: skip
-    made = analysis.comparisons_table(comparisons, title)
+    if "scheme" in frame.columns and len(set(frame["scheme"])) == 1:
+        made = analysis.summary_table(analysis.summarise(frame, settings.metric, settings.alpha), title)
+    else:
+        comparisons = analysis.compare(
+            frame, settings.metric, baseline=None if baseline == "all" else baseline, higher_is_better=not lower,
+            alpha=settings.alpha, test=settings.test, correction=settings.correction, paired=settings.paired,
+        )  # fmt: skip
+        made = analysis.comparisons_table(comparisons, title)
     made = replace(made, notes=(*made.notes, *notes))
     console.print()
     analysis.to_terminal(made, console)
@@ -108,4 +100,4 @@ def print_tables(results: Any, settings: Settings, console: Console) -> None:
         best = [f"best_{name}" for name in over]
         stem = "_".join([metric, *best, *(f"{name}_{value}" for name, value in level.items())])
         paths = analysis.write(made, settings.out / "tables", stem)
-        console.print(*(str(p) for p in paths.values()), sep="\n", highlight=False)
+        console.print(*(str(p) for p in paths.values()), sep="\n", highlight=False, markup=False)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from jfed.commands.table import read_csv
+from jfed.errors import require
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,12 @@ def main(settings: Settings, console: Console) -> None:
     """Print and write a table for each setting that was swept; of a CSV, one table, printed."""
     from jfed import analysis
     from jfed.analysis import load
+    from jfed.analysis.frames import read_csv
     from jfed.analysis.variance import SEEDS, components_table
 
     metric = settings.metric
-    if settings.out.suffix == ".csv":
+    if settings.out.suffix.lower() == ".csv":
+        require(settings.out.is_file(), f"There is no file {settings.out}.")
         made = components_table(read_csv(settings.out), metric, f"Variance of {metric} ({settings.out.stem})")
         analysis.to_terminal(made, console)
         return
@@ -39,4 +41,4 @@ def main(settings: Settings, console: Console) -> None:
         analysis.to_terminal(made, console)
         stem = "_".join(["variance", metric, *(f"{name}_{value}" for name, value in level.items())])
         paths = analysis.write(made, settings.out / "tables", stem)
-        console.print(*(str(p) for p in paths.values()), sep="\n", highlight=False)
+        console.print(*(str(p) for p in paths.values()), sep="\n", highlight=False, markup=False)

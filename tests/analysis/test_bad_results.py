@@ -7,7 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jfed.analysis import compare, comparisons_table, forest, lines, rank_diagram, summarise, summary_table
+from jfed.analysis import (
+    best_group,
+    compare,
+    compare_times,
+    comparisons_table,
+    forest,
+    lines,
+    rank_diagram,
+    summarise,
+    summary_table,
+    targets_table,
+)
 from jfed.analysis.formats import to_html, to_latex, to_markdown
 
 RNG = np.random.default_rng(5)
@@ -90,7 +101,7 @@ def test_notes_name_what_is_missing():
     notes = " ".join(comparisons_table(compare(CASES["unequal seeds"], "x", paired=True), "t").notes)
     assert "Seeds that only one of the two has, left out: 3 (a, b)" in notes
     notes = " ".join(comparisons_table(compare(CASES["no common seed"], "x"), "t").notes)
-    assert "independent runs" in notes
+    assert "of independent runs, not paired by seed" in notes
     notes = " ".join(comparisons_table(compare(CASES["a failed run"], "x"), "t").notes)
     assert "Failed runs of a: seeds 9" in notes
 
@@ -112,3 +123,75 @@ def test_power_is_said_where_nothing_was_shown():
 def test_a_score_that_cannot_be_squared_is_refused():
     with pytest.raises(ValueError, match=r"values beyond 1e\+150, whose squares overflow"):
         compare(frame(a=[1e300, 0.0], b=[1.0, 2.0]), "x")
+
+
+def test_one_large_value_does_not_make_all_other_seeds_ties():
+    small = RNG.normal(0.5, 0.01, 12)
+    for a, b in ((3e6, 3e6), (3e6, 0.7)):
+        one, other = (
+            np.where(np.arange(12) == 3, big, small + shift).astype(np.float32)
+            for big, shift in ((a, 0.0), (b, 0.2 + 0.01 * np.arange(12)))
+        )
+        (row,) = compare(frame(a=one.astype(float), b=other.astype(float)), "x", test="wilcoxon").rows
+        assert (row.wins, row.losses) == (int(a > b), 11) and row.p_wilcoxon < 0.05
+
+
+def test_ranks_that_say_the_opposite_of_the_mean():
+    shifts = np.append(1 + RNG.normal(0, 0.05, 19), -100)
+    base = RNG.normal(size=20)
+    runs = frame(new=base + shifts, old=base)
+    (row,) = (found := compare(runs, "x", test="wilcoxon")).rows
+    assert row.difference < 0 and row.verdict == "better" and (row.low, row.high) == (row.uncut_low, row.uncut_high)
+    assert "opposite directions" in " ".join(comparisons_table(found, "t").notes)
+    (row,) = compare(runs, "x", test="wilcoxon", paired=False, higher_is_better=False).rows
+    assert row.rank_direction == np.sign(0.5 - row.a12)
+
+
+def test_the_best_is_found_on_common_seeds():
+    easy = np.append(np.zeros(10), np.full(20, 5.0)) + RNG.normal(0, 0.1, 30)
+    runs = frame(a=(easy + 1)[:10], b=easy, c=easy - 1)
+    found = compare(runs, "x")
+    assert best_group(found) == {"a"}
+    notes = comparisons_table(compare(runs, "x", baseline="b"), "t").notes
+    assert any(note.startswith("Mean of b: ") and "by the seeds of the row" in note for note in notes)
+
+
+def test_a_test_that_does_not_exist_decides_nothing():
+    base = RNG.normal(size=5)
+    runs = frame(base=base, b=base + 4 + RNG.normal(0, 0.1, 5), c=base - 4)
+    found = compare(runs, "x", test="wilcoxon")
+    assert {row.verdict for row in found.rows} == {"too few seeds"} and not best_group(found)
+    assert all(np.isnan(r.low) or (r.low, r.high) == (r.uncut_low, r.uncut_high) for r in found.rows)
+    (row,) = compare(runs[runs.scheme != "c"], "x", test="wilcoxon").rows
+    assert row.seeds_wanted >= 6
+
+
+def test_rank_tests_need_fewer_seeds_where_the_discovery_rate_is_held():
+    base = RNG.normal(size=6)
+    runs = frame(base=base, **{f"s{i}": base + 1 + RNG.normal(0, 0.1, 6) for i in range(9)})
+    found = compare(runs, "x", baseline="base", test="wilcoxon", correction="bh")
+    assert {row.verdict for row in found.rows} == {"better"}
+    assert found.rows[0].p_wilcoxon_adjusted == pytest.approx(2 / 2**6)
+
+
+def test_independent_runs_name_both_numbers():
+    found = compare(frame(a=noise(10), b=dict(enumerate(noise(3), 50))), "x")
+    assert comparisons_table(found, "t").rows[0][2] == "10, 3"
+    (row,) = compare(frame(a=noise(10), b={50: 1.0}), "x").rows
+    assert row.verdict == "too few seeds"
+
+
+def test_times_that_nobody_arrives_at():
+    runs = frame(a=[math.inf] * 8, b=[math.inf] * 8, c=[3.0] * 7 + [NAN])
+    found = compare_times(runs, "x", 10)
+    assert [row.verdict for row in found.rows] == ["never reached", "failed runs", "failed runs"]
+    assert np.isnan(found.rows[0].low)
+    cells = {row[0]: row[2] for row in targets_table(runs, ["x"], 10, "t").rows}
+    assert cells == {"a": "> 10", "b": "> 10", "c": "3 (3 to > 10; 7/8; 1 failed)"}
+
+
+def test_names_and_seeds_that_look_alike():
+    with pytest.raises(ValueError, match="1 rows repeat"):
+        compare(pd.DataFrame({"scheme": [1, "1", "b"], "seed": [0, 0, 0], "x": [1.0, 2.0, 3.0]}), "x")
+    with pytest.raises(ValueError, match="seeds are numbers and text"):
+        compare(pd.DataFrame({"scheme": ["a", "b"], "seed": [0, "0"], "x": [1.0, 2.0]}), "x")

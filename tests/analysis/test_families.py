@@ -79,7 +79,10 @@ def test_false_coverage_rate_intervals():
 
 def test_runs_without_common_seeds_are_independent():
     frame = tidy({"a": 0.0, "b": 2.0, "c": 0.0}, apart=("b",))
-    result = compare(frame, "m", baseline="a")
+    with pytest.raises(ValueError, match=r"b and a share no seed: they cannot be paired\. Leave one out, or"):
+        compare(frame, "m", baseline="a")  # c shares its seeds with a
+    result = compare(frame, "m", baseline="a", paired=False)
+    assert not compare(frame[frame.scheme != "c"], "m").paired
     row = result.rows[0]
     a, b = (frame.m[frame.scheme == s] for s in "ab")
     welch = stats.ttest_ind(b, a, equal_var=False)
@@ -90,11 +93,11 @@ def test_runs_without_common_seeds_are_independent():
     assert row.p_wilcoxon == pytest.approx(stats.mannwhitneyu(b, a).pvalue)
     assert math.isnan(row.correlation) and math.isnan(row.p_sign_flip) and row.verdict == "better"
     notes = " ".join(comparisons_table(result, "x").notes)
-    assert "independent runs: the schemes share no seeds" in notes and "Welch" in notes and "Pairing" not in notes
+    assert "of independent runs, not paired by seed" in notes and "Welch" in notes and "Pairing" not in notes
     with pytest.raises(ValueError, match="b and a share no seed: they cannot be paired"):
         compare(frame, "m", baseline="a", paired=True)
     with pytest.raises(ValueError, match="needs schemes that share seeds"):
-        compare(frame, "m", test="sign-flip")
+        compare(frame, "m", test="sign-flip", paired=False)
     again = compare(frame[frame.scheme != "b"], "m", paired=False).rows[0]
     assert not again.paired and again.p_t == pytest.approx(
         stats.ttest_ind(a, wide(frame).c.dropna(), equal_var=False).pvalue
@@ -112,7 +115,7 @@ def test_what_tables_say_of_the_family():
     table = comparisons_table(compare(frame, "m", test="sign-flip", correction="bh"), "x")
     assert "p (F)" in table.columns and "p (W)" not in table.columns
     notes = " ".join(table.notes)
-    assert "Benjamini-Hochberg-corrected" in notes and "Verdict: sign-flip test" in notes
+    assert "Benjamini-Hochberg-corrected" in notes and "Verdict by the sign-flip test" in notes
     assert "false coverage rate), not simultaneous" in notes
 
 

@@ -167,7 +167,8 @@ def test_odd_rows_are_explained(frame):
     assert verdicts["pow-d"] == "failed runs"
     assert verdicts["e3cs-inc"] == "identical"
     notes = " ".join(table.notes)
-    for text in ("needs >= 8 seeds", "needs >= 2 seeds", "Failed runs of pow-d: seeds 2",
+    fewer = ("n >= 8: with fewer seeds the Wilcoxon test", "n >= 2: with fewer seeds any test")
+    for text in (*fewer, "Failed runs of pow-d: seeds 2",
                  "4 (fedcs, uniform)", "difference is constant", "n = 1 to 5"):  # fmt: skip
         assert text in notes
     assert table.columns[2] == "n"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from jfed.analysis.claims.finding import Finding, together
+from jfed.analysis.claims.finding import Finding, settled, together
 from jfed.analysis.claims.gather import gather
 from jfed.analysis.claims.kinds import evaluate
 from jfed.analysis.claims.runs import Missing, Runs
@@ -79,8 +79,7 @@ def read() -> tuple[Claim, ...]:
 def judge(claim: Claim, frame: pd.DataFrame | None) -> list[Verdict]:
     """The claim's verdicts on a per-run table, None if there is no such table.
 
-    Raises:
-        ValueError: the table has several runs of a (scheme, seed) that the claim does not tell apart.
+    A table that has several runs of a (scheme, seed) that the claim does not tell apart counts as "not run".
     """
     if claim.untestable:
         return [Verdict(claim, "", {}, Finding("untestable as printed", claim.untestable))]
@@ -92,7 +91,9 @@ def judge(claim: Claim, frame: pd.DataFrame | None) -> list[Verdict]:
     except Missing as missing:
         return [Verdict(claim, "", {}, Finding("not run", str(missing)))]
     found = [
-        Verdict(claim, mode, setting, together([_found(t, part.mode(mode)) for t in _about(claim.tests, mode)]))
+        Verdict(
+            claim, mode, setting, settled(together([_found(t, part.mode(mode)) for t in _about(claim.tests, mode)]))
+        )
         for setting, part in settings
         for mode in part.modes()
     ]
@@ -108,8 +109,8 @@ def _about(tests: Sequence[Mapping[str, Any]], mode: str) -> list[Mapping[str, A
 
 def _found(test: Mapping[str, Any], runs: Runs) -> Finding:
     try:
-        return evaluate(test, runs)
-    except Missing as missing:
+        return together([evaluate(test, part) for _, part in runs.by(test.get("at", ()))])
+    except (Missing, ValueError) as missing:  # one table that cannot be read must not cost the other claims' verdicts
         return Finding("not run", str(missing))
 
 
@@ -134,7 +135,7 @@ def verdicts_table(verdicts: list[Verdict], title: str) -> Table:
     columns = ("paper", "id", "claim", "place", "measure", "where", "verdict", "seeds", "numbers", "note")
     notes = (
         "Level 0.05 within each claim; all parts of a claim must hold. Intervals: 95 %, of paired differences.",
-        "Not supported: half a standard deviation would have been shown; underpowered: it might not.",
+        "Not supported: an effect of half a standard deviation is excluded; underpowered: it is not.",
     )
     return Table(
         title, ("id", "claim", "where", "verdict", "seeds", "numbers"), "llllrl", tuple(rows), notes, frozenset(),

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from jfed.analysis.frames import read_csv
+
 NEEDED = ("experiment", "scheme", "seed")
 
 
@@ -24,13 +26,12 @@ def gather(paths: Sequence[str | Path]) -> dict[str, pd.DataFrame]:
         file = path / "tables" / "per_run.csv" if path.is_dir() else path
         if not file.is_file():
             raise FileNotFoundError(f"There is no per-run table at {file}: name the --out of a finished experiment.")
-        try:
-            frame = pd.read_csv(file)
-        except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
-            raise ValueError(f"{file} is not a CSV table") from None
+        frame = read_csv(file)
         missing = [name for name in NEEDED if name not in frame.columns]
         if missing:
             raise ValueError(f"{file} has no column {missing[0]!r}: claims need {', '.join(NEEDED)} and the metrics")
+        if any(map(pd.isna, frame["experiment"])):
+            raise ValueError(f"{file} has rows without an experiment")
         for name, rows in frame.groupby("experiment"):
             parts.setdefault(str(name), []).append(rows)
     return {name: pd.concat(rows, ignore_index=True).drop_duplicates() for name, rows in parts.items()}

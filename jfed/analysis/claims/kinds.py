@@ -13,25 +13,29 @@
   of logarithms with `log`.
 - `ratio = [A, B]`, `reaches = x`: the ratio of medians is x or more (bootstrap over seeds).
 
-`metric` is a column or an expression of columns. `test = "sign-flip"` replaces t-tests where values are censored.
+`metric` is a column or an expression of columns. `test = "sign-flip"` replaces t-tests where values are censored. `at =
+[settings]` has the test at each value of these settings.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from jfed.analysis.bootstrap import ratio_of_medians
-from jfed.analysis.claims.finding import Finding, p_text, together
+from jfed.analysis.claims.finding import LEVEL, Finding, p_text, together
 from jfed.analysis.claims.runs import Missing, Runs
 from jfed.analysis.equivalence import tost
 from jfed.analysis.intervals import t_interval
 from jfed.analysis.ordering import intersection_union, page
 
-LEVEL = 0.05
 ROUNDING = 1e-12  # relative; less than that is no variation
+FEWEST_FOR_RATIO = 6  # below, a percentile bootstrap of medians errs too often
 WORTH_CLAIMING = 0.5  # standard deviations of the paired differences
 Test = Mapping[str, Any]
 
@@ -70,18 +74,23 @@ def _trend(test: Test, runs: Runs) -> Finding:
     def one(scheme: str) -> Finding:
         scores = _at_levels(test, runs, scheme, setting, values)
         p, back = page(scores).p, page(scores[:, ::-1]).p
-        verdict = _verdict(p, back, scores[:, 0] - scores[:, -1])
-        return Finding(verdict, f"trend over {setting}: Page {p_text(p)}", len(scores))
+        verdict = _verdict(p, scores[:, 0] - scores[:, -1])
+        return Finding(verdict, f"trend over {setting}: Page {p_text(p)}", len(scores), back)
 
     return _each(runs.schemes(), one)
 
 
 def _at_levels(test: Test, runs: Runs, scheme: str, setting: str, values: Sequence[Any]) -> np.ndarray:
     columns = [runs.where({setting: value}).scores(scheme, test["metric"]) for value in values]
-    common = sorted(set.intersection(*(set(c.index) for c in columns)))
-    if len(common) < 2:
-        raise Missing(f"fewer than 2 seeds of {scheme} at all values of {setting}")
-    return np.stack([c.loc[common].to_numpy() for c in columns], 1)
+    return _common(columns, f"{scheme} at all values of {setting}")
+
+
+def _common(columns: Sequence[pd.Series], what: str) -> np.ndarray:
+    """Scores on the seeds that all have, (seeds, columns)."""
+    both = pd.concat(list(columns), axis=1, join="inner").to_numpy(float)
+    if len(both) < 2:
+        raise Missing(f"fewer than 2 seeds of {what}")
+    return both
 
 
 def _ordered(scores: np.ndarray, names: Sequence[str], test: Test) -> Finding:
@@ -96,15 +105,14 @@ def _ordered(scores: np.ndarray, names: Sequence[str], test: Test) -> Finding:
         numbers += f" (Page {p_text(page(scores).p)})"
     if found.p < LEVEL:
         return Finding("supported", numbers, len(scores))
-    reverse = [intersection_union(scores[:, [i + 1, i]], [b, a], test=how) for i, (a, b) in _steps(names)]
-    against = [i for i, r in enumerate(reverse) if r.p < LEVEL]
-    if against:
-        a, b = names[against[0]], names[against[0] + 1]
-        numbers += f"; reversed {a} > {b}: {_size(scores[:, against[0]] - scores[:, against[0] + 1])}"
-        return Finding("contradicted", numbers, len(scores))
+    reverse = [intersection_union(scores[:, [i + 1, i]], [b, a], test=how).p for i, (a, b) in _steps(names)]
+    opposite, most = min(1.0, len(reverse) * min(reverse)), int(np.argmin(reverse))  # any step: Bonferroni
+    if opposite < LEVEL:
+        numbers += f"; reversed {names[most]} > {names[most + 1]}: {_size(scores[:, most] - scores[:, most + 1])}"
     failing = [scores[:, i] - scores[:, i + 1] for i, s in enumerate(found.steps) if s.p >= LEVEL]
     words = [_without(d) for d in failing]
-    return Finding("not supported" if "not supported" in words else "underpowered", numbers, len(scores))
+    verdict = "not supported" if "not supported" in words else "underpowered"
+    return Finding(verdict, numbers, len(scores), opposite)
 
 
 def _steps(names: Sequence[str]) -> list[tuple[int, tuple[str, str]]]:
@@ -130,16 +138,16 @@ def _within(differences: np.ndarray, margin: float, what: str) -> Finding:
     """Mean difference inside (-margin, margin)."""
     found = tost(differences, -margin, margin, LEVEL)
     beyond = min(_greater(differences - margin), _greater(-differences - margin))
-    verdict = "supported" if found.p < LEVEL else "contradicted" if beyond < LEVEL else "underpowered"
-    return Finding(verdict, f"{what}: {_size(differences)}, margin {margin:.3g}, {p_text(found.p)}", len(differences))
+    verdict = "supported" if found.p < LEVEL else "underpowered"
+    numbers = f"{what}: {_size(differences)}, margin {margin:.3g}, {p_text(found.p)}"
+    return Finding(verdict, numbers, len(differences), min(1.0, 2 * beyond))
 
 
 def _identical(test: Test, runs: Runs) -> Finding:
     a, b = test["identical"]
     scores = runs.paired([a, b], test["metric"])
     same = np.mean(scores[:, 0] == scores[:, 1])
-    verdict = "supported" if same == 1 else "contradicted"
-    return Finding(verdict, f"{a} is {b} on {100 * same:.0f} % of seeds", len(scores))
+    return _certain(bool(same == 1), f"{a} is {b} on {100 * same:.0f} % of seeds", len(scores))
 
 
 def _every(test: Test, runs: Runs) -> Finding:
@@ -148,7 +156,7 @@ def _every(test: Test, runs: Runs) -> Finding:
         share = np.mean(scores == value)
         spread = f"mean {scores.mean():.4g}, {scores.min():g} to {scores.max():g}"
         numbers = f"{value:g} on {100 * share:.0f} % of seeds ({spread})"
-        return Finding("supported" if share == 1 else "contradicted", numbers, len(scores))
+        return _certain(bool(share == 1), numbers, len(scores))
 
     return _each(test["schemes"], one)
 
@@ -162,10 +170,9 @@ def _bound(test: Test, runs: Runs) -> Finding:
         if test.get("on_every_seed"):
             share, spread = 100 * np.mean(below >= 0), f"{values.min():.3g} to {values.max():.3g}"
             numbers = f"{words} {bound:g} on {share:.0f} % of seeds ({spread})"
-            return Finding("supported" if (below >= 0).all() else "contradicted", numbers, len(values))
+            return _certain(bool((below >= 0).all()), numbers, len(values))
         p, back = _greater(below), _greater(-below)
-        verdict = _verdict(p, back, below)
-        return Finding(verdict, f"{_size(values)}, {words} {bound:g}: {p_text(p)}", len(values))
+        return Finding(_verdict(p, below), f"{_size(values)}, {words} {bound:g}: {p_text(p)}", len(values), back)
 
     if "differences" in test:
         parts = {f"{a} minus {b}": runs.paired([a, b], test["metric"]) for a, b in test["differences"]}
@@ -182,8 +189,8 @@ def _larger(test: Test, runs: Runs) -> Finding:
             return Finding("underpowered", "ties on every seed", len(column))
         p = stats.binomtest(more, more + less, alternative="greater").pvalue
         back = stats.binomtest(less, more + less, alternative="greater").pvalue
-        verdict = "supported" if p < LEVEL else "contradicted" if back < LEVEL else "underpowered"
-        return Finding(verdict, f"on {100 * more / len(column):.0f} % of seeds", len(column))
+        verdict = "supported" if p < LEVEL else "underpowered"
+        return Finding(verdict, f"on {100 * more / len(column):.0f} % of seeds", len(column), float(back))
 
     return _each(test["schemes"], one)
 
@@ -191,27 +198,29 @@ def _larger(test: Test, runs: Runs) -> Finding:
 def _gap(test: Test, runs: Runs) -> Finding:
     ((setting, (x, y)),) = test["between"].items()
     scale = np.log if test.get("log") else np.asarray
-    at = [_at_levels(test, runs, scheme, setting, [x, y]) for scheme in test["gap"]]
-    if len(at[0]) != len(at[1]):
-        raise Missing("the two schemes have different seeds")
-    differences = (scale(at[0]) - scale(at[1])) @ [1.0, -1.0]
+    columns = [runs.where({setting: v}).scores(s, test["metric"]) for s in test["gap"] for v in (x, y)]
+    at = scale(_common(columns, f"{' and '.join(test['gap'])} at both values of {setting}"))
+    differences = (at[:, 0] - at[:, 1]) - (at[:, 2] - at[:, 3])
     what = f"gap {' - '.join(test['gap'])} at {x} over that at {y}"
     if "margin" in test:
         return _within(differences, test["margin"], what)
     p, back = _greater(differences), _greater(-differences)
-    verdict = _verdict(p, back, differences)
-    return Finding(verdict, f"{what}: {_size(differences)}, {p_text(p)}", len(differences))
+    return Finding(_verdict(p, differences), f"{what}: {_size(differences)}, {p_text(p)}", len(differences), back)
 
 
 def _ratio(test: Test, runs: Runs) -> Finding:
-    scores, reaches = runs.paired(test["ratio"], test["metric"]), test["reaches"]
+    scores, reaches = runs.paired(test["ratio"], test["metric"], censored=True), test["reaches"]
+    medians = np.median(scores, 0)
+    what = f"{test['ratio'][0]} over {test['ratio'][1]}"
+    if len(scores) < FEWEST_FOR_RATIO:
+        return Finding("underpowered", f"{what}: a ratio needs {FEWEST_FOR_RATIO} seeds", len(scores))
     low, high = ratio_of_medians(scores[:, 0], scores[:, 1], 1 - LEVEL)
-    ratio = float(np.median(scores[:, 0]) / np.median(scores[:, 1]))
-    what = f"{test['ratio'][0]} over {test['ratio'][1]}: {ratio:.2f}"
-    if not np.isfinite([low, high]).all():
-        return Finding("underpowered", f"{what}, no interval", len(scores))
-    verdict = "supported" if low >= reaches else "contradicted" if high < reaches else "underpowered"
-    return Finding(verdict, f"{what} ({low:.2f} to {high:.2f}), claimed {reaches:g}", len(scores))
+    if np.isnan(low):
+        return Finding("underpowered", f"{what}: half of the runs of either never arrive", len(scores))
+    ratio = float(medians[0] / medians[1]) if medians[1] > 0 else math.inf
+    numbers = f"{what}: {ratio:.2f} ({low:.2f} to {high:.2f}), claimed {reaches:g}"
+    verdict = "supported" if low >= reaches else "underpowered"
+    return Finding(verdict, numbers, len(scores), LEVEL / 2 if high < reaches else 1.0)
 
 
 KINDS: dict[str, Callable[[Test, Runs], Finding]] = {
@@ -234,8 +243,8 @@ def _each(schemes: Sequence[str], one: Callable[[str], Finding], *, label: bool 
     return together([_named(s, one(s)) if label and len(schemes) > 1 else one(s) for s in schemes])
 
 
-def _named(what: str, found: Finding) -> Finding:
-    return Finding(found.verdict, f"{what} {found.numbers}", found.seeds)
+def _named(what: str, finding: Finding) -> Finding:
+    return replace(finding, numbers=f"{what} {finding.numbers}")
 
 
 def _alone(runs: Runs, scheme: str, test: Test) -> np.ndarray:
@@ -253,16 +262,22 @@ def _greater(differences: np.ndarray) -> float:
     return float(result.pvalue)
 
 
-def _verdict(p: float, back: float, differences: np.ndarray) -> str:
-    """From the p-values of a claim and of its opposite."""
-    return "supported" if p < LEVEL else "contradicted" if back < LEVEL else _without(differences)
+def _verdict(p: float, differences: np.ndarray) -> str:
+    """From the p-value of a claim."""
+    return "supported" if p < LEVEL else _without(differences)
+
+
+def _certain(holds: bool, numbers: str, seeds: int) -> Finding:
+    """Of a claim about every single run: one run decides it."""
+    return Finding("supported" if holds else "not supported", numbers, seeds, 1.0 if holds else 0.0)
 
 
 def _without(differences: np.ndarray) -> str:
-    """Of an effect that was not shown: would one worth claiming have been?"""
-    sd = float(differences.std(ddof=1))
-    _, high = t_interval(float(differences.mean()), sd, len(differences), 1 - LEVEL)
-    return "not supported" if high < WORTH_CLAIMING * sd or sd == 0 else "underpowered"
+    """Of an effect that was not shown: is one worth claiming excluded?"""
+    mean, sd = float(differences.mean()), float(differences.std(ddof=1))
+    _, high = t_interval(mean, sd, len(differences), 1 - LEVEL)
+    excluded = high < WORTH_CLAIMING * sd if sd > 0 else mean < 0
+    return "not supported" if excluded else "underpowered"
 
 
 def _size(differences: np.ndarray) -> str:

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+TIMES = "rounds to "
+
 
 class Missing(Exception):
     """Runs that a test needs are not in the table; the message names them."""
@@ -62,9 +64,10 @@ class Runs:
         if not settings:
             yield {}, self
             return
-        groups: Any = self.frame.groupby(list(settings), sort=False)
-        for values, rows in groups:
-            yield dict(zip(settings, values, strict=True)), self._kept(rows)
+        known = self.frame[list(settings)].dropna().drop_duplicates()
+        for values in known.itertuples(index=False, name=None):
+            chosen = dict(zip(settings, values, strict=True))
+            yield chosen, self.where(chosen)
 
     def modes(self) -> list[str]:
         """Modes that have runs; [""] if there is nothing to tell apart."""
@@ -82,15 +85,17 @@ class Runs:
         """Names, in the table's order."""
         return list(dict.fromkeys(self.frame["scheme"]))
 
-    def scores(self, scheme: str, metric: str) -> pd.Series:
-        """One number per seed, never reached (inf) counting as `num_rounds`; index seed, sorted.
+    def scores(self, scheme: str, metric: str, censored: bool = False) -> pd.Series:
+        """One number per seed; index seed, sorted. A target never reached (inf) counts as `num_rounds`.
 
         Args:
             scheme: its name.
-            metric: a column, or an expression of columns such as "regret / bound".
+            metric: a column, or an expression of columns such as "regret / bound". Columns of times to a target begin
+                with "rounds to".
+            censored: leave targets never reached at inf.
 
         Raises:
-            Missing: no such scheme or metric, or a run that failed.
+            Missing: no such scheme or metric, a run that failed, or a number that is infinite otherwise.
             ValueError: a seed stands twice: a setting that varies has not been chosen.
         """
         rows: Any = self.frame[self.frame["scheme"] == scheme]
@@ -99,22 +104,31 @@ class Runs:
         values = rows[metric] if metric in rows.columns else self._expression(rows, metric)
         if rows["seed"].duplicated().any():
             raise ValueError(f"{scheme} has several runs of a seed: name the setting that varies in `where` or `by`")
-        scores = np.asarray(values, float)
-        if np.isinf(scores).any():
+        try:
+            scores = np.asarray(values, float)
+        except (TypeError, ValueError):
+            raise Missing(f"{metric!r} is not numeric") from None
+        if np.isposinf(scores).any() and metric.startswith(TIMES):
             if "num_rounds" not in rows.columns:
                 raise Missing(f"{metric!r} is censored, and the table has no column num_rounds")
-            scores = np.where(np.isinf(scores), rows["num_rounds"].to_numpy(float), scores)
+            scores = scores if censored else np.where(np.isinf(scores), rows["num_rounds"].to_numpy(float), scores)
+        elif np.isinf(scores).any():
+            raise Missing(f"{metric!r} is infinite in {int(np.isinf(scores).sum())} run(s) of {scheme}")
         if np.isnan(scores).any():  # to leave them out would favour the scheme that failed
             raise Missing(f"{int(np.isnan(scores).sum())} failed run(s) of {scheme}")
         return pd.Series(scores, index=pd.Index(rows["seed"].to_numpy(), name="seed")).sort_index()
 
-    def paired(self, schemes: Sequence[str], metric: str) -> np.ndarray:
+    def paired(self, schemes: Sequence[str], metric: str, censored: bool = False) -> np.ndarray:
         """Scores of several schemes on the seeds that all have, (seeds, schemes).
 
         Raises:
-            Missing: a scheme, the metric, or common seeds are missing.
+            Missing: a scheme, the metric, or common seeds are missing; or no run of any of them ever arrived.
         """
-        columns = [self.scores(s, metric) for s in schemes]
+        columns = [self.scores(s, metric, censored=True) for s in schemes]
+        if all(np.isinf(c).all() for c in columns):
+            raise Missing(f"no run of {', '.join(schemes)} reaches {metric.removeprefix(TIMES)}")
+        if not censored:
+            columns = [self.scores(s, metric) for s in schemes]
         both = pd.concat(columns, axis=1, join="inner").to_numpy(float)
         if len(both) < 2:
             raise Missing(f"fewer than 2 seeds of {', '.join(schemes)}")
@@ -126,3 +140,5 @@ class Runs:
             return rows.eval(metric, engine="python")
         except (pd.errors.UndefinedVariableError, SyntaxError, ValueError):
             raise Missing(f"no metric {metric!r}") from None
+        except TypeError:
+            raise Missing(f"{metric!r} is not numeric") from None
