@@ -18,10 +18,11 @@ from jfed.algorithms import ALGORITHMS
 from jfed.algorithms.deadline import Reading
 from jfed.analysis.load import swept
 from jfed.commands.settings import parse_axes, parse_settings
-from jfed.config import Config, Mode, Training
+from jfed.config import Config, Training
 from jfed.data.load import load
 from jfed.errors import require, unknown
 from jfed.models import MODELS
+from jfed.schemes import Mode
 from jfed.sweep import Point, changed, methods, product
 
 SCHEMES = ("uniform", "fedcs", "pow-d", "e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-inc")

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from jfed.analysis.load import load as load
     from jfed.config import Config as Config
     from jfed.config import Training as Training
-    from jfed.config import method as method
     from jfed.config import replace as replace
     from jfed.engine.run import run as run
     from jfed.engine.units import Layout as Layout
     from jfed.errors import ConfigError as ConfigError
     from jfed.prng import crossed_seeds as crossed_seeds
     from jfed.prng import seeds as seeds
+    from jfed.schemes import method as method
     from jfed.sweep import Point as Point
     from jfed.sweep import methods as methods
     from jfed.sweep import product as product
@@ -32,7 +32,7 @@ _HOME = {
     "load": "jfed.analysis.load",
     "Config": "jfed.config",
     "Training": "jfed.config",
-    "method": "jfed.config",
+    "method": "jfed.schemes",
     "replace": "jfed.config",
     "run": "jfed.engine.run",
     "Layout": "jfed.engine.units",

@@ -1,16 +1,14 @@
 """One experiment's settings: frozen dataclasses with defaults, deltas by dotted path, and a canonical hash.
 
 A `Config` is a world, a scheme and, perhaps, training; a run is a config and a seed. Fields declared `static` (and
-sizes) shape the compiled program, everything else is dynamic. Named methods (`e3cs-0.5`, `fedcs`, ...) are
-selector options under the names that tables use.
+sizes) shape the compiled program, everything else is dynamic.
 """
 
 import dataclasses
 import hashlib
 import json
 import math
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_type_hints
 
@@ -23,9 +21,8 @@ from jfed.envs import ENVIRONMENTS, volatility
 from jfed.errors import require, unknown
 from jfed.models import cnn, dense
 from jfed.options import Member, fits
-from jfed.selectors import SELECTORS, best_allocation, e3cs, fedcs, pow_d, uniform
-
-Mode = Literal["faithful", "corrected"]
+from jfed.selectors import SELECTORS, e3cs
+from jfed.types import Problem
 
 
 @dataclass(frozen=True)
@@ -74,59 +71,20 @@ def named(room: Mapping[str, Member], options: Any) -> tuple[str, Any]:
     raise unknown("kind of options", type(options).__module__, (m.options.__module__ for m in room.values()))
 
 
-# ------------------------------------------------------------------------------------------------- methods
-
-_E3CS_MODES: dict[str, dict[str, Any]] = {
-    "faithful": {"sampler": "sequential", "clip_exponent": False},
-    "corrected": {"sampler": "exact", "clip_exponent": True},
-}
-METHODS: dict[str, Callable[[Mode], Any]] = {
-    "uniform": lambda mode: uniform.Options(),
-    "fedcs": lambda mode: fedcs.Options(),
-    "pow-d": lambda mode: pow_d.Options(),
-    "cpow-d": lambda mode: pow_d.Options(form="cpow-d"),
-    "rpow-d": lambda mode: pow_d.Options(form="rpow-d"),
-}
-"""Named schemes; beside them `e3cs-Q` and `best-Q` for a quota Q: a share of k/K such as 0.5, or inc."""
-ALIASES = {"random": "uniform", "powd": "pow-d", "pow_d": "pow-d"}
-
-
-def method(name: str, mode: Mode = "faithful") -> Any:
-    """Selector options of a named scheme.
-
-    Args:
-        name: a key of `METHODS`, or `e3cs-Q` or `best-Q` with a quota Q.
-        mode: as published, or corrected; only E3CS has two.
-
-    Raises:
-        ConfigError: there is no such scheme or mode.
-    """
-    if mode not in _E3CS_MODES:
-        raise unknown("mode", mode, _E3CS_MODES)
-    name = ALIASES.get(name.lower(), name)
-    if name in METHODS:
-        return METHODS[name](mode)
-    if match := re.fullmatch(r"(e3cs|best)-(inc|[0-9]+(?:\.[0-9]+)?)", name):
-        quota: float | str = match[2] if match[2] == "inc" else float(match[2])
-        if match[1] == "best":
-            return best_allocation.Options(quota=quota)
-        return e3cs.Options(quota=quota, **_E3CS_MODES[mode])
-    raise unknown("scheme", name, [*METHODS, "e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-inc", "best-0"])
-
-
-def has_modes(name: str) -> bool:
-    """Whether a scheme has a corrected form of its own."""
-    return method(name, "faithful") != method(name, "corrected")
-
-
-def canonical_name(name: str) -> str:
-    """The name under which tables list a scheme: `random` is `uniform`, `e3cs-0.50` is `e3cs-0.5`."""
-    name = ALIASES.get(name.lower(), name)
-    kind, dash, quota = name.partition("-")
-    return f"{kind}-{float(quota):g}" if dash and quota[:1].isdigit() else name
-
-
 # -------------------------------------------------------------------------------------------------- deltas
+
+
+def problem(config: Config) -> Problem:
+    """What every member may need to know before a run starts."""
+    name, world = named(ENVIRONMENTS, config.environment)
+    availability = ENVIRONMENTS[name].availability(world)
+    return Problem(config.num_clients, config.cohort_size, config.num_rounds, availability)
+
+
+def num_features(config: Config) -> int:
+    """How many numbers a client reports of itself."""
+    name, _ = named(ENVIRONMENTS, config.environment)
+    return len(ENVIRONMENTS[name].features)
 
 
 def replace(config: Any, delta: Mapping[str, Any]) -> Any:

@@ -127,7 +127,7 @@ def exact_inclusion(key: PRNGKeyArray, p: Float[Array, " n"], m: Int[Array, ""])
     scale = room / jnp.maximum(part.sum(), jnp.finfo(p.dtype).tiny)
     parts = jnp.round(part * scale * unit).astype(jnp.int32)
     left_over = room * unit - parts.sum()
-    movable = ~sure & ((left_over > 0) | (parts > 0))
+    movable = ~sure & (part > 0) & ((left_over > 0) | (parts > 0))
     parts += jnp.where(movable & (jnp.cumsum(movable) <= jnp.abs(left_over)), jnp.sign(left_over), 0)
     lengths = jnp.where(sure, unit, parts)
     ends = _totals_in_random_order(order_key, lengths) + jax.random.randint(start_key, (), 0, unit)
@@ -156,3 +156,27 @@ def shuffled(key: PRNGKeyArray, values: Int[Array, " n"], count: Int[Array, ""])
     bits = prng.words(key, values.shape[0])
     real = jnp.arange(values.shape[0]) < count
     return values[jnp.argsort(jnp.where(real, bits, jnp.uint32(0xFFFFFFFF)))]  # the sort is stable
+
+
+def cholesky(matrix: Float[Array, "f f n"]) -> list[list[Float[Array, " n"]]]:
+    """Lower Cholesky factors of n small positive definite matrices, one row after another, n on the last axis.
+
+    Unrolled over the few rows: every operation is one over all n, where `jnp.linalg` would call LAPACK n times.
+    """
+    factor: list[list[Array]] = []
+    for i in range(matrix.shape[0]):
+        row: list[Array] = []
+        for j in range(i + 1):
+            left = matrix[i, j] - sum((row[p] * (factor[j][p] if j < i else row[p]) for p in range(j)), start=0.0)
+            row.append(jnp.sqrt(left) if i == j else left / factor[j][j])
+        factor.append(row)
+    return factor
+
+
+def forward(factor: list[list[Float[Array, " n"]]], right: Float[Array, "f n"]) -> Float[Array, "f n"]:
+    """L^-1 right for the factors of `cholesky`."""
+    solved: list[Array] = []
+    for i, row in enumerate(factor):
+        left = right[i] - sum((row[p] * solved[p] for p in range(i)), start=0.0)
+        solved.append(left / row[i])
+    return jnp.stack(solved)

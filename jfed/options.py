@@ -64,6 +64,11 @@ def one_class(options: Any, problem: Problem) -> np.ndarray:
     return np.zeros(problem.num_clients, np.int32)
 
 
+def always(options: Any) -> float:
+    """Everybody can be asked in every round."""
+    return 1.0
+
+
 class Member(NamedTuple):
     """An entry of a room's table.
 
@@ -73,6 +78,8 @@ class Member(NamedTuple):
         make: (dims, options) -> the member's interface; reads static options only.
         slots: (options, problem) -> static upper bound on the cohort (selectors only).
         client_class: (options, problem) -> which class each client belongs to, (K,) (environments only).
+        features: names of what a client reports of itself (environments only).
+        availability: options -> chance that a client can be asked in a round (environments only).
     """
 
     options: type[Any]
@@ -80,3 +87,5 @@ class Member(NamedTuple):
     make: Callable[..., Any]
     slots: Callable[[Any, Problem], int] = cohort_size
     client_class: Callable[[Any, Problem], np.ndarray] = one_class
+    features: tuple[str, ...] = ("one",)
+    availability: Callable[[Any], float] = always

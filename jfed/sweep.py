@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jfed import config as configs
-from jfed.config import Config, Mode
+from jfed import schemes
+from jfed.config import Config
 from jfed.errors import require, unknown
 
 NAMED = ("selector.quota", "selector.sampler", "selector.clip_exponent", "selector.form")
@@ -26,7 +27,7 @@ class Point:
     coords: dict[str, Any] = field(default_factory=dict)
 
 
-def methods(base: Config, names: Iterable[str], mode: Mode = "faithful") -> list[Point]:
+def methods(base: Config, names: Iterable[str], mode: schemes.Mode = "faithful") -> list[Point]:
     """One point per named scheme, in the world of `base`.
 
     Raises:
@@ -34,8 +35,8 @@ def methods(base: Config, names: Iterable[str], mode: Mode = "faithful") -> list
     """
     return [
         Point(
-            configs.replace(base, {"selector": configs.method(name, mode)}),
-            {"method": configs.canonical_name(name), "mode": mode if configs.has_modes(name) else "faithful"},
+            configs.replace(base, {"selector": schemes.method(name, mode)}),
+            {"method": schemes.canonical_name(name), "mode": mode if schemes.has_modes(name) else "faithful"},
         )
         for name in names
     ]

@@ -34,11 +34,13 @@ class Dims:
         num_clients: K.
         slots: static upper bound on the cohort's size.
         batch_size: B, images of a local SGD step.
+        num_features: of a client's context.
     """
 
     num_clients: int
     slots: int
     batch_size: int = 1
+    num_features: int = 1
 
 
 class Problem(NamedTuple):
@@ -48,11 +50,13 @@ class Problem(NamedTuple):
         num_clients: K.
         cohort_size: k, clients per round.
         num_rounds: T.
+        availability: chance that a client can be asked in a round, by which promises are checked.
     """
 
     num_clients: int
     cohort_size: int
     num_rounds: int
+    availability: float = 1.0
 
 
 # ---------------------------------------------------------------------------------------------- messages
@@ -63,9 +67,11 @@ class Oracle(NamedTuple):
 
     Attributes:
         success_rate: probability that a client returns its model.
+        latency_s: how long it is expected to take in this round, given all that can be known before it.
     """
 
     success_rate: Float[Array, " clients"]
+    latency_s: Float[Array, " clients"]
 
 
 class View(NamedTuple):
@@ -76,7 +82,9 @@ class View(NamedTuple):
         horizon: T.
         available: whom the server can reach in this round.
         num_samples: training images of each client.
+        context: what each client reports of itself; the number 1 in a world where it reports nothing.
         probed: loss of the global model on a client's data; NaN where it was not asked.
+        probed_accuracy: its accuracy there, likewise.
         oracle: see `Oracle`; None for everybody else.
     """
 
@@ -84,7 +92,9 @@ class View(NamedTuple):
     horizon: Int[Array, ""]
     available: Bool[Array, " clients"]
     num_samples: Int[Array, " clients"]
+    context: Float[Array, "clients features"]
     probed: Float[Array, " clients"]
+    probed_accuracy: Float[Array, " clients"]
     oracle: Oracle | None
 
 
@@ -127,9 +137,13 @@ class Outcome(NamedTuple):
 
     Attributes:
         succeeded: would this client return its model?
+        latency_s: how long the server would wait for it.
+        idle_s: how long a round without a cohort takes.
     """
 
     succeeded: Bool[Array, " clients"]
+    latency_s: Float[Array, " clients"]
+    idle_s: Float[Array, ""]
 
 
 class Feedback(NamedTuple):
@@ -138,11 +152,13 @@ class Feedback(NamedTuple):
     Attributes:
         selected: the cohort.
         succeeded: those of the cohort who returned.
+        latency_s: how long the server waited for each of the cohort.
         loss: mean training loss that a returned client reports; NaN where there is none.
     """
 
     selected: Bool[Array, " clients"]
     succeeded: Bool[Array, " clients"]
+    latency_s: Float[Array, " clients"]
     loss: Float[Array, " clients"]
 
 
@@ -181,7 +197,8 @@ class Report(NamedTuple):
 class Environment(NamedTuple):
     """A world. `observe` fills in what it knows of the view; `respond` draws for all clients.
 
-    The draws depend on (seed, round) alone, never on who was selected.
+    The draws depend on (seed, round) alone, never on who was selected. What follows from them may: a client that took
+    part last round can be faster in this one.
     """
 
     init: Callable[[PRNGKeyArray, Params, Int[Array, " clients"]], State]
@@ -198,6 +215,7 @@ class Selector(NamedTuple):
         update: (state, params, view, cohort, feedback) -> state
         probe: (key, state, params, view) -> Probe, or None for a scheme that asks nobody.
         needs_oracle: whether it is shown the truth; such a scheme is marked in every table.
+        watch: state -> numbers to record after each round, by name; results prefix them with `selector_`.
     """
 
     init: Callable[[PRNGKeyArray, Params], State]
@@ -205,6 +223,7 @@ class Selector(NamedTuple):
     update: Callable[[State, Params, View, Cohort, Feedback], State]
     probe: Callable[[PRNGKeyArray, State, Params, View], Probe] | None = None
     needs_oracle: bool = False
+    watch: Callable[[State], dict[str, Float[Array, ""]]] | None = None
 
 
 class Controller(NamedTuple):

@@ -7,12 +7,12 @@ from rich.console import Console
 
 from jfed.commands import table
 from jfed.commands.settings import parse_axes, parse_settings
-from jfed.errors import require
+from jfed.errors import require, unknown
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Schemes against each other in a world of volatile clients, without training."""
+    """Schemes against each other, without training."""
 
     schemes: tuple[str, ...] = ("uniform", "fedcs", "e3cs-0.5")
     mode: str = "faithful"
@@ -20,7 +20,10 @@ class Settings:
     num_clients: int = 100
     cohort_size: int = 20
     num_rounds: int = 2500
-    success_rates: tuple[float, ...] = (0.1, 0.3, 0.6, 0.9)
+    world: str = "volatility"
+    """volatility, exchange or wireless; its settings by --set environment.NAME=VALUE."""
+    metric: str = "num_succeeded"
+    """What is compared, summed over rounds; num_succeeded, or round_time_s (less is better)."""
     set: tuple[str, ...] = ()
     """Further settings by path, such as eval_every=10 or selector.eta=0.1."""
     sweep: tuple[str, ...] = ()
@@ -34,16 +37,14 @@ def main(settings: Settings, console: Console) -> None:
     """Run schemes and print how many models return."""
     import jfed
     from jfed.engine.host import setup
-    from jfed.envs import volatility
+    from jfed.envs import ENVIRONMENTS
     from jfed.sweep import changed
 
     setup()
-    base = jfed.Config(
-        settings.num_clients,
-        settings.cohort_size,
-        settings.num_rounds,
-        environment=volatility.Options(settings.success_rates),
-    )
+    if settings.world not in ENVIRONMENTS:
+        raise unknown("world", settings.world, ENVIRONMENTS)
+    world = ENVIRONMENTS[settings.world].options()
+    base = jfed.Config(settings.num_clients, settings.cohort_size, settings.num_rounds, environment=world)
     axes = parse_axes(settings.sweep)
     require(bool(axes) or not settings.tune_seeds, "--tune-seeds are for choosing among what --sweep names.")
     spare = set(range(settings.seeds)) - set(settings.tune_seeds)
@@ -54,6 +55,6 @@ def main(settings: Settings, console: Console) -> None:
     results = jfed.run(swept, range(settings.seeds), out=settings.out)
     over = tuple(path.rpartition(".")[2] for path in axes) if settings.tune_seeds else ()
     asked = table.Settings(
-        settings.out, baseline=points[0].coords["method"], tune_over=over, tune_seeds=settings.tune_seeds
+        settings.out, settings.metric, points[0].coords["method"], tune_over=over, tune_seeds=settings.tune_seeds
     )
     table.print_tables(results, asked, console)

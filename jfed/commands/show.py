@@ -13,7 +13,7 @@ class Settings:
 
 def main(_: Settings, console: Console) -> None:
     """Print every room's table."""
-    from jfed import config
+    from jfed import schemes
     from jfed.algorithms import ALGORITHMS
     from jfed.controllers import CONTROLLERS
     from jfed.data.load import names
@@ -22,7 +22,7 @@ def main(_: Settings, console: Console) -> None:
     from jfed.models import MODELS
 
     rows: dict[str, Any] = {
-        "schemes": [*config.METHODS, "e3cs-Q", "best-Q", "(Q a share of k/K, or inc)"],
+        "schemes": [*schemes.METHODS, *(f"{name}-NUMBER" for name in (*schemes.QUOTAS, *schemes.FAMILIES))],
         "worlds": ENVIRONMENTS,
         "controllers": CONTROLLERS,
         "algorithms": ALGORITHMS,

@@ -22,7 +22,7 @@ class Settings:
     baseline: str = "uniform"
     """all compares all pairs."""
     lower: bool | None = None
-    """A smaller score is better; by default true of names that end in loss."""
+    """A smaller score is better; by default true of names that end in loss, or in _s: times."""
     test: Literal["t", "wilcoxon", "sign-flip"] = "t"
     """Which test decides; to be named before looking."""
     correction: Literal["holm", "bh"] = "holm"
@@ -60,7 +60,7 @@ def print_comparisons(
     from jfed import analysis
     from jfed.analysis.tuning import choose
 
-    lower = settings.metric.endswith("loss") if settings.lower is None else settings.lower
+    lower = settings.metric.endswith(("loss", "_s")) if settings.lower is None else settings.lower
     if settings.tune_over:
         choice = choose(frame, settings.metric, settings.tune_over, settings.tune_seeds or None, not lower)
         frame, notes = choice.reported, (choice.note, *choice.settings(), *notes)

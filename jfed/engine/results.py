@@ -1,5 +1,6 @@
 """What comes out of a unit: its numbers and its runs by the names that every result uses."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from jfed.engine.simulate import due
 from jfed.engine.spec import build
 from jfed.engine.units import Unit
 from jfed.envs import ENVIRONMENTS
-from jfed.types import Problem
 
 SET_APART = ("data", "model", "environment")  # seeds that need not follow the run's
 
@@ -27,8 +27,11 @@ def dataset(unit: Unit, rows: slice, whole: Arrays, sizes: Any) -> xr.Dataset:
     """
     config, spec = unit.config, unit.spec
     rounds = np.arange(1, config.num_rounds + 1)
-    per_round = ("num_selected", "num_succeeded", "expected_succeeded", "num_probed", "num_steps")
-    variables: dict[str, Any] = {name: (("run", "round"), whole[f"record.{name}"][:, rows].T) for name in per_round}
+    per_round = ("num_selected", "num_succeeded", "expected_succeeded", "num_probed", "num_steps", "round_time_s")
+    names = {name: f"record.{name}" for name in per_round}
+    watched = {key: re.fullmatch(r"record\.watched\['(\w+)'\]", key) for key in sorted(whole)}
+    names |= {f"selector_{match[1]}": key for key, match in watched.items() if match}
+    variables: dict[str, Any] = {name: (("run", "round"), whole[key][:, rows].T) for name, key in names.items()}
     for name in ("times_selected", "times_succeeded"):
         variables[name] = (("run", "client"), whole[f"state.{name}"][rows])
     variables["client_class"] = (("run", "client"), np.stack([_classes(r.point.config) for r in unit.runs]))
@@ -67,6 +70,6 @@ def _plain(value: Any) -> Any:
 
 
 def _classes(config: configs.Config) -> np.ndarray:
-    problem = Problem(config.num_clients, config.cohort_size, config.num_rounds)
+    problem = configs.problem(config)
     name, options = configs.named(ENVIRONMENTS, config.environment)
     return ENVIRONMENTS[name].client_class(options, problem).astype(np.int32)

@@ -61,6 +61,8 @@ class Record(NamedTuple):
             the regret of E3CS (Definition 2); NaN for a scheme without inclusion probabilities.
         num_probed: clients asked for a loss.
         num_steps: local SGD steps done.
+        round_time_s: the longest wait for any of the cohort.
+        watched: what the selector shows of its state, by name.
         selected: bit-packed cohort, (ceil(K / 8),) bytes, or () where it is not recorded.
     """
 
@@ -69,6 +71,8 @@ class Record(NamedTuple):
     expected_succeeded: Float[Array, ""]
     num_probed: Int[Array, ""]
     num_steps: Int[Array, ""]
+    round_time_s: Float[Array, ""]
+    watched: dict[str, Float[Array, ""]]
     selected: UInt8[Array, " bytes"] | tuple[()]
 
 
@@ -116,7 +120,9 @@ def make_round(spec: Spec) -> Round:
             horizon=horizon,
             available=jnp.ones(num_clients, bool),
             num_samples=num_samples,
+            context=jnp.ones((num_clients, spec.dims.num_features), jnp.result_type(float)),
             probed=jnp.full(num_clients, jnp.nan, jnp.result_type(float)),
+            probed_accuracy=jnp.full(num_clients, jnp.nan, jnp.result_type(float)),
             oracle=None,
         )
         key = prng.at(keys.environment, t, 0)
@@ -173,9 +179,11 @@ def make_round(spec: Spec) -> Round:
         loss: Array,
     ) -> tuple[RunState, Record]:
         returned = cohort.selected & outcome.succeeded
-        feedback = Feedback(cohort.selected, returned, loss)
+        waited = jnp.where(cohort.selected, outcome.latency_s, 0.0)
+        feedback = Feedback(cohort.selected, returned, waited, loss)
+        learned = selector.update(state.selector, params.selector, view, cohort, feedback)
         state = state._replace(
-            selector=selector.update(state.selector, params.selector, view, cohort, feedback),
+            selector=learned,
             controller=parts.controller.update(state.controller, params.controller, view, cohort, feedback),
             times_selected=state.times_selected + cohort.selected,
             times_succeeded=state.times_succeeded + returned,
@@ -186,6 +194,8 @@ def make_round(spec: Spec) -> Round:
             expected_succeeded=jnp.sum(jnp.where(outcome.succeeded, cohort.inclusion, 0.0)),
             num_probed=jnp.sum(~jnp.isnan(view.probed), dtype=jnp.int32),
             num_steps=jnp.sum(jnp.where(returned & trains, plan.steps, 0), dtype=jnp.int32),
+            round_time_s=jnp.where(cohort.selected.any(), jnp.max(waited), outcome.idle_s),
+            watched={} if selector.watch is None else selector.watch(learned),
             selected=jnp.packbits(cohort.selected) if spec.record_selected else (),
         )
         return state, record
@@ -203,7 +213,7 @@ def make_round(spec: Spec) -> Round:
             probe_keys = jax.vmap(lambda key: prng.at(key, t, 2))(keys.selector)
             quality = client_quality(lane, model, state.weights, data, probe, probe_keys)
             silent = probe.asked & (num_samples == 0)  # asked, but with nothing to lose
-            view = view._replace(probed=jnp.where(silent, 0.0, quality.loss))
+            view = view._replace(probed=jnp.where(silent, 0.0, quality.loss), probed_accuracy=quality.accuracy)
         axes = _view_axes(selector)[1]
         state, cohort, plan, outcome = jax.vmap(choose, in_axes=(0, 0, 0, axes, None))(keys, params, state, view, t)
         loss = jnp.full(cohort.selected.shape, jnp.nan, jnp.result_type(float))
@@ -228,5 +238,5 @@ def _finite(weights: Any) -> Bool[Array, ""]:
 
 def _view_axes(selector: Any) -> Any:
     """Batched axes of (world, view, probe): the round and the horizon are the same for all runs."""
-    view = View(None, None, 0, 0, 0, 0 if selector.needs_oracle else None)  # type: ignore[arg-type]
+    view = View(None, None, 0, 0, 0, 0, 0, 0 if selector.needs_oracle else None)  # type: ignore[arg-type]
     return 0, view, 0

@@ -22,6 +22,7 @@ from jfed.engine.leave import Leaving, compile_ahead, wait
 from jfed.engine.results import dataset
 from jfed.engine.round import Record
 from jfed.engine.simulate import clock, due, program
+from jfed.engine.spec import build
 from jfed.engine.units import Layout, Unit, plan
 from jfed.engine.watch import Pace, Watch
 from jfed.errors import Unfinished, require
@@ -185,7 +186,10 @@ def _saved(unit: Unit, out: Path | None) -> Saved:
     if folder is None or not folder.exists():
         return checkpoint.NOTHING
     state = jax.eval_shape(program(unit.spec).init, unit.pool(), unit.block())
-    kept = {f"record.{name}" for name in Record._fields if name != "selected" or unit.spec.record_selected}
+    unnamed = {"watched"} if unit.spec.record_selected else {"watched", "selected"}
+    kept = {f"record.{name}" for name in Record._fields if name not in unnamed}
+    if watch := build(unit.spec).selector.watch:
+        kept |= set(named("record.watched", jax.eval_shape(jax.vmap(watch), state.selector)))
     if unit.spec.training is not None:
         kept |= {f"quality.{name}" for name in Quality._fields}
     return checkpoint.load(folder, named("state", state), kept)

@@ -28,9 +28,9 @@ from jfed.errors import require, unknown
 from jfed.models.classifier import Inputs
 from jfed.selectors import SELECTORS
 from jfed.sweep import Point
-from jfed.types import Dims, Problem
+from jfed.types import Dims
 
-RESULTS_VERSION = 2  # raised whenever the same config and seed would give other numbers
+RESULTS_VERSION = 3  # raised whenever the same config and seed would give other numbers
 SELECTION_BLOCK = 64  # on a CPU 128 is no faster, 16 is about 1.5 times slower
 TRAINING_BLOCK = {"sequential": 1, "vmapped": 16}  # a CPU gains little from more; 16 is a guess for accelerators
 CHUNK_ROUNDS = {False: 500, True: 25}
@@ -128,7 +128,7 @@ class Unit:
 
 def run_params(config: Config) -> RunParams:
     """The dynamic half of a config, checked, as NumPy arrays."""
-    problem = Problem(config.num_clients, config.cohort_size, config.num_rounds)
+    problem = configs.problem(config)
 
     def member(room: dict[str, Any], options: Any) -> Any:
         name, options = configs.named(room, options)
@@ -166,7 +166,7 @@ def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None) 
 
     chunk = layout.chunk_rounds or CHUNK_ROUNDS[training is not None]
     return Spec(
-        dims=Dims(config.num_clients, slots, batch_size),
+        dims=Dims(config.num_clients, slots, batch_size, configs.num_features(config)),
         environment=static(ENVIRONMENTS, config.environment),
         selector=static(SELECTORS, config.selector),
         controller=static(CONTROLLERS, config.controller),
@@ -178,10 +178,8 @@ def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None) 
 
 
 def slots_bound(config: Config) -> int:
-    """A static bound on the cohort, a power of two so that sweeps over k share a program; K without training."""
-    if config.training is None:
-        return config.num_clients
-    problem = Problem(config.num_clients, config.cohort_size, config.num_rounds)
+    """A static bound on the cohort, a power of two so that sweeps over k share a program."""
+    problem = configs.problem(config)
     name, options = configs.named(SELECTORS, config.selector)
     most = SELECTORS[name].slots(options, problem)
     return min(config.num_clients, 1 << (most - 1).bit_length())

@@ -3,12 +3,15 @@
 Sec. VI-A of E3CS (Huang et al. 2022): K clients in equal classes of success rate 0.1, 0.3, 0.6, 0.9.
 
 *Departures.* A client's class is its number modulo the number of classes (interleaved). Training data and
-local epochs are drawn independently of it, as in the paper. All clients are available.
+local epochs are drawn independently of it, as in the paper. A round lasts until its deadline, whoever returns: the
+paper gives no times, so the unit is one round (`deadline_s`). In the paper everybody is available; `availability` is
+ours.
 """
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
@@ -25,12 +28,18 @@ class Options:
 
     success_rates: tuple[float, ...] = (0.1, 0.3, 0.6, 0.9)
     """One rate per class of clients, each in [0, 1]."""
+    deadline_s: float = 1.0
+    """How long the server waits in a round."""
+    availability: float = 1.0
+    """Chance that a client can be asked, each round."""
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: success_rate: of each client."""
+    """Dynamic half. Attributes: success_rate, availability: of each client; deadline_s: length of a round."""
 
     success_rate: Float[Array, " clients"]
+    availability: Float[Array, ""]
+    deadline_s: Float[Array, ""]
 
 
 def client_class(options: Options, problem: Problem) -> np.ndarray:
@@ -48,7 +57,12 @@ def params(options: Options, problem: Problem) -> Params:
         rates.size <= problem.num_clients,
         f"There are {rates.size} classes of success rates for only {problem.num_clients} clients.",
     )
-    return as_arrays(Params, success_rate=rates[client_class(options, problem)])
+    deadline_s, availability = float(options.deadline_s), float(options.availability)
+    require(0 < deadline_s < np.inf, f"deadline_s must be positive, found {deadline_s:g}.")
+    require(0 <= availability <= 1, f"availability must lie in [0, 1], found {availability:g}.")
+    return as_arrays(
+        Params, success_rate=rates[client_class(options, problem)], availability=availability, deadline_s=deadline_s
+    )
 
 
 def make(dims: Dims, options: Options) -> Environment:
@@ -58,16 +72,19 @@ def make(dims: Dims, options: Options) -> Environment:
         return ()
 
     def observe(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> tuple[tuple[()], View]:
-        return (), view._replace(oracle=Oracle(success_rate=params.success_rate))
+        here = prng.uniform(key, dims.num_clients) < params.availability
+        wait = jnp.broadcast_to(params.deadline_s, (dims.num_clients,))
+        return (), view._replace(available=here, oracle=Oracle(params.success_rate, wait))
 
     def respond(
         key: PRNGKeyArray, state: tuple[()], params: Params, view: View, cohort: Cohort, plan: Plan
     ) -> tuple[tuple[()], Outcome]:
         rate = params.success_rate
         draw = prng.uniform(key, rate.shape[0])
-        return (), Outcome(succeeded=draw < rate)  # uniform is in [0, 1): rates 0 and 1 are exact
+        succeeded = draw < rate  # uniform is in [0, 1): rates 0 and 1 are exact
+        return (), Outcome(succeeded, jnp.broadcast_to(params.deadline_s, rate.shape), params.deadline_s)
 
     return Environment(init, observe, respond)
 
 
-MEMBER = Member(Options, params, make, client_class=client_class)
+MEMBER = Member(Options, params, make, client_class=client_class, availability=lambda options: options.availability)

@@ -5,12 +5,30 @@ pick up; a line in `config.METHODS` gives it a name for command lines and tables
 """
 
 from jfed.options import Member
-from jfed.selectors import best_allocation, e3cs, fedcs, pow_d, uniform
+from jfed.selectors import (
+    best_allocation,
+    cs_ucb,
+    cs_ucb_q,
+    dirichlet,
+    e3cs,
+    fedcs,
+    local_accuracy,
+    pow_d,
+    rbcs_f,
+    round_robin,
+    uniform,
+)
 
 SELECTORS: dict[str, Member] = {
     "uniform": uniform.MEMBER,
+    "round_robin": round_robin.MEMBER,
+    "dirichlet": dirichlet.MEMBER,
     "fedcs": fedcs.MEMBER,
     "pow_d": pow_d.MEMBER,
+    "local_accuracy": local_accuracy.MEMBER,
     "e3cs": e3cs.MEMBER,
     "best_allocation": best_allocation.MEMBER,
+    "rbcs_f": rbcs_f.MEMBER,
+    "cs_ucb": cs_ucb.MEMBER,
+    "cs_ucb_q": cs_ucb_q.MEMBER,
 }

@@ -5,7 +5,8 @@ with the highest success rates, no probability above 1. It knows the true rates,
 on the same draws as the scheme it is compared with, so that the regret is a paired difference.
 
 *Departures.* The paper does not spell out q*; filling the highest rates up to 1 is what Eq. (38) allows. Equal
-rates are filled in an order drawn once per run.
+rates are filled in an order drawn once per run. Where not everybody can be asked, the round is one of those who can, as
+in `e3cs`.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float, Int, PRNGKeyArray
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed import ops
 from jfed.options import Member, as_arrays
@@ -53,13 +54,14 @@ def allocation(
     tie_break: Float[Array, " clients"],
     k: Int[Array, ""],
     sigma: Float[Array, ""],
+    available: Bool[Array, " clients"],
 ) -> Float[Array, " clients"]:
-    """p*, Eq. (25): sigma for all, and up to 1 for the highest rates until sum p = k."""
-    residual = jnp.maximum(k - rates.shape[0] * sigma, 0.0)
+    """p*, Eq. (25): sigma for all available, and up to 1 for the highest rates until sum p = k."""
+    residual = jnp.maximum(k - ops.count(available) * sigma, 0.0)
     room = jnp.maximum(1.0 - sigma, jnp.finfo(rates.dtype).tiny)
-    order = jnp.lexsort((tie_break, -rates))
+    order = jnp.lexsort((tie_break, -rates, ~available))
     rank = jnp.zeros(rates.shape).at[order].set(jnp.arange(rates.shape[0], dtype=rates.dtype))
-    return jnp.minimum(sigma + jnp.clip(residual - rank * room, 0.0, room), 1.0)
+    return jnp.where(available, jnp.minimum(sigma + jnp.clip(residual - rank * room, 0.0, room), 1.0), 0.0)
 
 
 def make(dims: Dims, options: Options) -> Selector:
@@ -70,9 +72,11 @@ def make(dims: Dims, options: Options) -> Selector:
 
     def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
         assert view.oracle is not None
-        sigma = params.quota[view.round - 1] * params.k / dims.num_clients
-        p = allocation(view.oracle.success_rate, state.tie_break, params.k, sigma)
-        return state, Cohort(ops.exact_inclusion(key, p, params.k), p)
+        here = ops.count(view.available)
+        k = jnp.minimum(params.k, here)
+        sigma = params.quota[view.round - 1] * k / jnp.maximum(here, 1)
+        p = allocation(view.oracle.success_rate, state.tie_break, k, sigma, view.available)
+        return state, Cohort(ops.exact_inclusion(key, p, k), p)
 
     def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
         return state

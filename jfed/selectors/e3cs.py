@@ -18,6 +18,8 @@ the cap.
 - `clip_exponent=True` keeps the exponent of Eq. (17) at most 1, which the proof of Theorem 1 assumes and which
   sigma = 0 violates.
 - Mode `faithful` is sequential without the clip; `corrected` is exact with it.
+- In the paper everybody can be asked. Where some cannot, the round is one of the clients A that can: k = min(k, |A|),
+  sigma_t the same share of k / |A|, p = 0 for the others, whose weights wait.
 """
 
 from collections.abc import Sequence
@@ -136,40 +138,48 @@ def above_cap(
 
 
 def prob_alloc(
-    log_w: Float[Array, " clients"], k: Int[Array, ""], sigma: Float[Array, ""], guess: Bool[Array, " clients"]
+    log_w: Float[Array, " clients"],
+    k: Int[Array, ""],
+    sigma: Float[Array, ""],
+    guess: Bool[Array, " clients"],
+    available: Bool[Array, " clients"],
 ) -> tuple[Float[Array, " clients"], Bool[Array, " clients"]]:
-    """Algorithm 2, ProbAlloc: (log p, S). R = 0 gives p = sigma and an empty S."""
-    num_clients = log_w.shape[0]
-    residual = jnp.maximum(k - num_clients * sigma, 0.0)
+    """Algorithm 2, ProbAlloc: (log p, S). R = 0 gives p = sigma and an empty S; log p is -inf where not available."""
+    residual = jnp.maximum(k - ops.count(available) * sigma, 0.0)
     room = jnp.maximum(1.0 - sigma, jnp.finfo(log_w.dtype).tiny)
-    above = above_cap(log_w, residual / room, guess)
+    above = above_cap(jnp.where(available, log_w, -jnp.inf), residual / room, guess & available)
     over = above > 0  # Algorithm 2, line 3
     free = jnp.log(room) + jnp.minimum(above, 0.0)  # Algorithm 2, line 4
     log_p = jnp.where(sigma > 0, jnp.log(sigma + jnp.exp(free)), free)  # Eq. (19), with Eq. (21)
-    return jnp.where(over, 0.0, jnp.minimum(log_p, 0.0)), over
+    return jnp.where(available, jnp.where(over, 0.0, jnp.minimum(log_p, 0.0)), -jnp.inf), over
 
 
 def make(dims: Dims, options: Options) -> Selector:
     """The selector; only static options are read."""
 
-    def sigma(params: Params, view: View) -> Float[Array, ""]:
-        return params.quota[view.round - 1] * params.k / dims.num_clients
+    def round_of(params: Params, view: View) -> tuple[Int[Array, ""], Float[Array, ""], Float[Array, ""]]:
+        """k, sigma and R among those who can be asked."""
+        here = ops.count(view.available)
+        k = jnp.minimum(params.k, here)
+        sigma = params.quota[view.round - 1] * k / jnp.maximum(here, 1)
+        return k, sigma, k - here * sigma
 
     def init(key: PRNGKeyArray, params: Params) -> State:
         zero = jnp.zeros(dims.num_clients)
         return State(log_w=zero, log_p=zero, overflow=jnp.zeros(dims.num_clients, bool))
 
     def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        log_p, overflow = prob_alloc(state.log_w, params.k, sigma(params, view), state.overflow)  # Algorithm 1, line 3
+        k, sigma, _ = round_of(params, view)
+        log_p, overflow = prob_alloc(state.log_w, k, sigma, state.overflow, view.available)  # Algorithm 1, line 3
         inclusion = jnp.exp(log_p)
         if options.sampler == "sequential":  # Algorithm 1, line 4
-            selected = ops.race(key, log_p, params.k)
+            selected = ops.race(key, log_p, k, among=view.available)
         else:
-            selected = ops.exact_inclusion(key, inclusion, params.k)
-        return State(state.log_w, log_p, overflow), Cohort(selected, inclusion)
+            selected = ops.exact_inclusion(key, inclusion, k)
+        return State(state.log_w, jnp.where(view.available, log_p, 0.0), overflow), Cohort(selected, inclusion)
 
     def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        residual = params.k - dims.num_clients * sigma(params, view)
+        _, _, residual = round_of(params, view)
         estimate = jnp.exp(-state.log_p)  # Eq. (16), where i is selected and succeeds
         exponent = jnp.minimum(residual * params.eta * estimate / dims.num_clients, MAX_EXPONENT)
         if options.clip_exponent:

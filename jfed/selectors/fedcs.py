@@ -1,45 +1,64 @@
-"""FedCS among volatile clients: always the k clients with the highest true success rates.
+"""FedCS: the best clients by the truth, by how likely they return or by how fast they are.
 
-T. Nishio, R. Yonetani, "Client Selection for Federated Learning with Heterogeneous Resources in Mobile Edge",
-ICC 2019, as adapted in Sec. VI-A of E3CS (Huang et al. 2022): prophetic, so an oracle. Without a quota it is
-also the best fixed allocation that E3CS's regret is measured against.
+T. Nishio, R. Yonetani, "Client Selection for Federated Learning with Heterogeneous Resources in Mobile Edge", ICC 2019.
 
-*Departures.* Equal rates are ordered at random once per run: the paper's FedCS always takes the same 20 of 25
-clients.
+*Forms.* `rule="success"`, as adapted in Sec. VI-A of E3CS (Huang et al. 2022): always the k clients with the highest
+true success rates; without a quota it is also the best fixed allocation that E3CS's regret is measured against.
+`rule="deadline"`, as adapted in Sec. 6.1 of RBCS-F (Huang et al. 2021), FedCS(3): everybody whose expected exchange
+time in this round is below the deadline, any number of them; `limited=True`: at most the k fastest of these.
+
+*Departures.* Both are prophetic, so oracles. Equal rates and times are ordered at random once per run: in the paper the
+same 20 of 25 clients are always taken.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
+import numpy as np
 from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed import ops
-from jfed.options import Member, as_arrays
+from jfed.errors import require
+from jfed.options import Member, as_arrays, static
 from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
 
 
 @dataclass(frozen=True)
 class Options:
-    """Nothing to set."""
+    """What a user may set."""
+
+    rule: Literal["success", "deadline"] = static("success")
+    deadline_s: float = 3.0
+    """Of the rule "deadline"."""
+    limited: bool = False
+    """Whether the rule "deadline" takes at most k."""
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: k: cohort size."""
+    """Dynamic half. Attributes: k: largest cohort; deadline_s: of expected times."""
 
     k: Int[Array, ""]
+    deadline_s: Float[Array, ""]
 
 
 class State(NamedTuple):
-    """Attributes: tie_break: order among equal rates, fixed for the run."""
+    """Attributes: tie_break: order among equals, fixed for the run."""
 
     tie_break: Float[Array, " clients"]
 
 
+def slots(options: Options, problem: Problem) -> int:
+    """The largest cohort: k, or everybody."""
+    unlimited = options.rule == "deadline" and not options.limited
+    return problem.num_clients if unlimited else problem.cohort_size
+
+
 def params(options: Options, problem: Problem) -> Params:
-    """The options as arrays."""
-    return as_arrays(Params, k=problem.cohort_size)
+    """Check the options and turn them into arrays."""
+    require(0 < options.deadline_s < np.inf, f"FedCS's deadline_s must be positive, found {options.deadline_s:g}.")
+    return as_arrays(Params, k=slots(options, problem), deadline_s=float(options.deadline_s))
 
 
 def make(dims: Dims, options: Options) -> Selector:
@@ -50,9 +69,12 @@ def make(dims: Dims, options: Options) -> Selector:
 
     def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
         assert view.oracle is not None
-        rates = view.oracle.success_rate
-        selected = ops.smallest(-rates, params.k, among=view.available, tie_break=state.tie_break)
-        return state, Cohort(selected, selected.astype(rates.dtype))
+        score, among = -view.oracle.success_rate, view.available
+        if options.rule == "deadline":
+            score = view.oracle.latency_s
+            among = among & (score < params.deadline_s)
+        selected = ops.smallest(score, params.k, among=among, tie_break=state.tie_break)
+        return state, Cohort(selected, selected.astype(score.dtype))
 
     def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
         return state
@@ -60,4 +82,4 @@ def make(dims: Dims, options: Options) -> Selector:
     return Selector(init, select, update, needs_oracle=True)
 
 
-MEMBER = Member(Options, params, make)
+MEMBER = Member(Options, params, make, slots=slots)

@@ -47,7 +47,7 @@ def test_per_round_of_a_run(selected):
     assert len(frame) == 4 * T
     assert frame.columns[:4].tolist() == ["scheme", "seed", "cohort_size", "round"]
     assert set(frame.columns[4:]) == {
-        "num_selected", "num_succeeded", "expected_succeeded", "num_probed", "num_steps",
+        "num_selected", "num_succeeded", "expected_succeeded", "num_probed", "num_steps", "round_time_s",
     }  # fmt: skip
     assert frame["scheme"].cat.categories.tolist() == ["uniform"]
     assert not frame.duplicated(["scheme", "seed", "cohort_size", "round"]).any()

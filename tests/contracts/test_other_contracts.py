@@ -32,7 +32,9 @@ def view(t=1) -> View:
         horizon=jnp.int32(ROUNDS),
         available=jnp.ones(K, bool),
         num_samples=SIZES,
+        context=jnp.ones((K, 1)),
         probed=jnp.full(K, jnp.nan),
+        probed_accuracy=jnp.full(K, jnp.nan),
         oracle=None,
     )
 
@@ -65,13 +67,15 @@ def test_options(room, name):
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_a_world_goes_its_own_way_whoever_is_selected(name):
     member = ENVIRONMENTS[name]
-    world, params = member.make(DIMS, member.options()), on_device(member.params(member.options(), PROBLEM))
+    dims = dataclasses.replace(DIMS, num_features=len(member.features))
+    world, params = member.make(dims, member.options()), on_device(member.params(member.options(), PROBLEM))
+    before = view()._replace(context=jnp.ones((K, len(member.features))))
 
     @jax.jit
     def walk(key, cohort, plan):
         def step(state, t):
             start = sketch(state)
-            state, seen = world.observe(jax.random.fold_in(key, 2 * t), state, params, view())
+            state, seen = world.observe(jax.random.fold_in(key, 2 * t), state, params, before)
             state, outcome = world.respond(jax.random.fold_in(key, 2 * t + 1), state, params, seen, cohort, plan)
             assert sketch(state) == start
             return state, (outcome, seen)
@@ -83,12 +87,16 @@ def test_a_world_goes_its_own_way_whoever_is_selected(name):
     _, (first, seen) = walk(jax.random.key(0), cohort(0, 1, 2), none)
     _, (second, _) = walk(jax.random.key(0), cohort(5, 6, 7), many)
     _, (third, _) = walk(jax.random.key(1), cohort(0, 1, 2), none)
-    for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert first.succeeded.shape == (ROUNDS, K) and first.succeeded.dtype == bool
-    assert (first.succeeded != third.succeeded).any()
+    np.testing.assert_array_equal(first.succeeded, second.succeeded)
+    if name != "exchange":  # there, who took part in the last round is faster in this one
+        np.testing.assert_array_equal(first.latency_s, second.latency_s)
+    assert first.succeeded.shape == first.latency_s.shape == (ROUNDS, K) and first.succeeded.dtype == bool
+    assert (first.succeeded != third.succeeded).any() or (first.latency_s != third.latency_s).any()
+    assert (np.asarray(first.latency_s) > 0).all() and first.idle_s.shape == (ROUNDS,) and (first.idle_s >= 0).all()
     assert seen.oracle is not None and seen.oracle.success_rate.shape == (ROUNDS, K)
-    assert seen.available.dtype == bool
+    assert seen.oracle.latency_s.shape == (ROUNDS, K) and (np.asarray(seen.oracle.latency_s) > 0).all()
+    assert seen.available.dtype == bool and seen.context.shape == (ROUNDS, K, len(member.features))
+    assert np.isfinite(seen.context).all()
     keys = jax.vmap(jax.random.key)(jnp.arange(3))
     _, (batched, _) = jax.vmap(walk, in_axes=(0, None, None))(keys, cohort(0, 1, 2), none)
     np.testing.assert_array_equal(batched.succeeded[0], first.succeeded)
@@ -129,7 +137,7 @@ def test_a_controller_plans_whole_epochs(name):
     epochs = np.asarray(plan.steps)[1:] / batches[1:]
     assert set(epochs.tolist()) <= {1, 2, 3, 4} and len(set(epochs.tolist())) > 1
     assert int(plan.steps[0]) == 0  # no images, no steps
-    fed = Feedback(cohort(0, 3).selected, cohort(3).selected, jnp.full(K, jnp.nan))
+    fed = Feedback(cohort(0, 3).selected, cohort(3).selected, jnp.zeros(K), jnp.full(K, jnp.nan))
     after = controller.update(state, params, view(), cohort(0, 3), fed)
     assert sketch(start) == sketch(state) == sketch(after)
     again, other = init(jax.random.key(0), params, SIZES), init(jax.random.key(1), params, SIZES)

@@ -13,17 +13,24 @@ import numpy as np
 import pytest
 
 from jfed import config as configs
+from jfed import schemes
 from jfed.options import is_static
-from jfed.selectors import SELECTORS, e3cs, pow_d
+from jfed.selectors import SELECTORS, cs_ucb, e3cs, fedcs, pow_d, rbcs_f
 from jfed.types import Cohort, Dims, Feedback, Oracle, Problem, View
 
 K, ROUNDS = 8, 50
-IGNORE_AVAILABILITY = {"e3cs", "best_allocation"}  # defined for a world in which everybody is available
-DETERMINISTIC = {"fedcs"}  # nothing is drawn after the start
+# Nothing is drawn after the start, or it decides ties only, of which there are none here.
+DETERMINISTIC = {"fedcs", "fedcs deadline", "round_robin", "local_accuracy", "rbcs-f true", "cs-ucb best"}
+FEATURES = 3
 VARIANTS: dict[str, tuple[str, Any]] = {name: (name, member.options()) for name, member in SELECTORS.items()} | {
     "e3cs exact clipped": ("e3cs", e3cs.Options(quota="inc", sampler="exact", clip_exponent=True)),
     "rpow-d": ("pow_d", pow_d.Options(form="rpow-d")),
+    "rbcs-f true": ("rbcs_f", rbcs_f.Options(beta=0.1, estimate="truth")),
+    "cs-ucb truncated": ("cs_ucb", cs_ucb.Options(bonus="truncated")),
+    "cs-ucb best": ("cs_ucb", cs_ucb.Options(estimate="truth")),
+    "fedcs deadline": ("fedcs", fedcs.Options(rule="deadline", deadline_s=9.0, limited=True)),
 }
+VARIANTS["rbcs_f"] = ("rbcs_f", rbcs_f.Options(beta=0.1))  # which k = 1 of 8 clients can keep
 # k, whether some clients are away; the last two differ from the first in the key alone, and in nothing
 SETTINGS = [(3, False), (1, False), (K, False), (3, True), (3, False), (3, False)]
 SEEDS = [0, 0, 0, 0, 1, 0]
@@ -33,9 +40,9 @@ class Walk:
     """All settings of one scheme: a batched walk, and the same walks one by one."""
 
     def __init__(self, variant: str) -> None:
-        self.name, options = VARIANTS[variant]
+        self.variant, (self.name, options) = variant, VARIANTS[variant]
         member = SELECTORS[self.name]
-        self.selector = member.make(Dims(K, K), options)
+        self.selector = member.make(Dims(K, K, num_features=FEATURES), options)
         per_setting = [member.params(options, Problem(K, k, ROUNDS)) for k, _ in SETTINGS]
         self.params = jax.tree.map(lambda *xs: jnp.stack([jnp.asarray(x) for x in xs]), *per_setting)
         rng = np.random.default_rng(0)
@@ -44,6 +51,7 @@ class Walk:
         )
         self.loss = jnp.asarray(rng.uniform(0.5, 3, (ROUNDS, K)), jnp.float32)
         self.came = jnp.asarray(rng.uniform(size=(ROUNDS, K)) < 0.6)
+        self.context = jnp.asarray(rng.uniform(0.5, 2, (ROUNDS, K, FEATURES)), jnp.float32)
         keys = jax.vmap(jax.random.key)(jnp.array(SEEDS))
         inputs = (keys, self.params, self.away)
         batched, single = jax.jit(lambda xs: (jax.vmap(self.walk)(*xs), jax.lax.map(lambda x: self.walk(*x), xs)))(
@@ -52,13 +60,16 @@ class Walk:
         self.batched, self.single = jax.tree.map(np.array, (batched, single))
 
     def view(self, t, away) -> View:
+        rates, context = jnp.tile(jnp.array([0.1, 0.3, 0.6, 0.9]), K // 4), self.context[t - 1]
         return View(
             round=t,
             horizon=jnp.int32(ROUNDS),
             available=~away,
             num_samples=jnp.array([5, 1, 7, 20, 3, 3, 9, 2], jnp.int32),
+            context=context,
             probed=jnp.full(K, jnp.nan),
-            oracle=Oracle(jnp.tile(jnp.array([0.1, 0.3, 0.6, 0.9]), K // 4)) if self.selector.needs_oracle else None,
+            probed_accuracy=jnp.full(K, jnp.nan),
+            oracle=Oracle(rates, context.sum(-1)) if self.selector.needs_oracle else None,
         )
 
     def round(self, key, state, params, t, away, loss, came):
@@ -66,10 +77,12 @@ class Walk:
         asked = jnp.zeros(K, bool)
         if self.selector.probe is not None:
             asked = self.selector.probe(jax.random.fold_in(key, 2 * t), state, params, view).asked
-            view = view._replace(probed=jnp.where(asked, loss, jnp.nan))
+            answers = jnp.where(asked, loss, jnp.nan)
+            view = view._replace(probed=answers, probed_accuracy=answers / 3)
         state, cohort = self.selector.select(jax.random.fold_in(key, 2 * t + 1), state, params, view)
         back = cohort.selected & came
-        fed = Feedback(cohort.selected, back, jnp.where(back, loss, jnp.nan))
+        waited = jnp.where(cohort.selected, view.context.sum(-1) * loss, 0.0)
+        fed = Feedback(cohort.selected, back, waited, jnp.where(back, loss, jnp.nan))
         return self.selector.update(state, params, view, cohort, fed), (cohort, asked)
 
     def walk(self, key, params, away):
@@ -98,7 +111,7 @@ def test_exactly_k_are_selected(walked):
     for i, (k, some_away) in enumerate(SETTINGS):
         counts = cohort.selected[i].sum(-1)
         here = (~np.array(walked.away[i])).sum(-1)
-        if some_away and walked.name not in IGNORE_AVAILABILITY:
+        if some_away:
             assert not (cohort.selected[i] & np.array(walked.away[i])).any()
             np.testing.assert_array_equal(counts, np.minimum(k, here))
         else:
@@ -120,7 +133,7 @@ def test_inclusion_probabilities_sum_to_the_cohort_or_are_not_given(walked):
 def test_the_same_key_gives_the_same_and_another_key_another(walked):
     _, cohort, _ = walked.batched
     np.testing.assert_array_equal(cohort.selected[0], cohort.selected[5])
-    if walked.name not in DETERMINISTIC:
+    if walked.variant not in DETERMINISTIC:
         assert (cohort.selected[0] != cohort.selected[4]).any()
 
 
@@ -163,7 +176,7 @@ def test_whom_a_scheme_asks(walked):
     assert not (cohort.selected & ~asked).any()
     for i, (k, _) in enumerate(SETTINGS):
         here = (~np.array(walked.away[i])).sum(-1)
-        d = min(K, -(-3 * k // 2))
+        d = K if walked.name == "local_accuracy" else min(K, -(-3 * k // 2))
         np.testing.assert_array_equal(asked[i].sum(-1), np.minimum(d, here))
 
 
@@ -172,7 +185,10 @@ def test_on_how_many_images_a_candidate_answers():
     for form, images in (("pow-d", np.iinfo(np.int32).max), ("cpow-d", 7)):
         options = pow_d.Options(b=7, form=form)
         selector, params = pow_d.make(Dims(K, K), options), jax.tree.map(jnp.asarray, pow_d.params(options, problem))
-        view = View(jnp.int32(1), jnp.int32(2), jnp.ones(K, bool), jnp.full(K, 9), jnp.full(K, jnp.nan), None)
+        nothing = jnp.full(K, jnp.nan)
+        view = View(
+            jnp.int32(1), jnp.int32(2), jnp.ones(K, bool), jnp.full(K, 9), jnp.ones((K, 1)), nothing, nothing, None
+        )
         state = selector.init(jax.random.key(0), params)
         assert int(selector.probe(jax.random.key(0), state, params, view).num_images) == images
 
@@ -180,8 +196,8 @@ def test_on_how_many_images_a_candidate_answers():
 @pytest.mark.parametrize("name", SELECTORS)
 def test_options(name):
     member = SELECTORS[name]
-    options = member.options()
-    assert hash(options) == hash(member.options())
+    options = VARIANTS[name][1]
+    assert hash(options) == hash(dataclasses.replace(options))
     for field in dataclasses.fields(options):
         assert field.default is not dataclasses.MISSING or not is_static(field)
         hash(getattr(options, field.name))
@@ -195,8 +211,8 @@ def test_options(name):
 
 
 def test_every_scheme_has_a_name_for_tables():
-    names = [*configs.METHODS, "e3cs-0", "e3cs-0.5", "e3cs-inc", "best-0", "best-inc"]
-    made = [configs.method(name, mode) for name in names for mode in ("faithful", "corrected")]
+    names = [*schemes.METHODS, *schemes.examples(), "best-inc"]
+    made = [schemes.method(name, mode) for name in names for mode in ("faithful", "corrected")]
     assert {type(options) for options in made} == {member.options for member in SELECTORS.values()}
     for options in made:
         assert configs.named(SELECTORS, options)[1] == options
@@ -205,3 +221,6 @@ def test_every_scheme_has_a_name_for_tables():
 def test_oracles_are_those_that_tables_mark():
     for name, member in SELECTORS.items():
         assert member.make(Dims(K, K), member.options()).needs_oracle == (name in {"fedcs", "best_allocation"})
+    for name in ("rbcs-f true", "cs-ucb best"):
+        room, options = VARIANTS[name]
+        assert SELECTORS[room].make(Dims(K, K), options).needs_oracle

@@ -9,7 +9,7 @@ import pytest
 from support import LAYOUT, SELECTION, TRAINING, points
 
 import jfed
-from jfed import config as configs
+from jfed import schemes
 from jfed.algorithms import local_sgd
 from jfed.controllers import epochs
 from jfed.engine import simulate, units
@@ -216,11 +216,11 @@ def test_layouts():
 )
 def test_unknown_schemes(name, match):
     refused(lambda: jfed.methods(SELECTION, [name]), match)
-    refused(lambda: configs.method(name), match)
+    refused(lambda: schemes.method(name), match)
 
 
 def test_unknown_mode():
-    refused(lambda: configs.method("e3cs-0", "correct"), "correct.*did you mean 'corrected'")  # type: ignore[arg-type]
+    refused(lambda: schemes.method("e3cs-0", "correct"), "correct.*did you mean 'corrected'")  # type: ignore[arg-type]
     refused(lambda: jfed.methods(SELECTION, ["uniform"], "literal"), "literal")  # type: ignore[arg-type]
 
 

@@ -31,7 +31,7 @@ def test_prob_alloc_is_that_of_the_reference(bits, tolerance):
     @jax.jit
     @jax.vmap
     def engine(log_w, k, share, guess):
-        return e3cs.prob_alloc(log_w, k, share * k / log_w.shape[0], guess)
+        return e3cs.prob_alloc(log_w, k, share * k / log_w.shape[0], guess, jnp.ones(log_w.shape, bool))
 
     with jax.enable_x64(bits == 64):
         capped = 0
@@ -59,7 +59,7 @@ def test_where_the_search_starts_changes_nothing():
     @jax.jit
     @jax.vmap
     def engine(log_w, k, share, guess):
-        return e3cs.prob_alloc(log_w, k, share * k / 12, guess)
+        return e3cs.prob_alloc(log_w, k, share * k / 12, guess, jnp.ones(12, bool))
 
     none = engine(log_w, k, share, np.zeros(log_w.shape, bool))
     rng = np.random.default_rng(2)
@@ -73,7 +73,7 @@ def test_where_the_search_starts_changes_nothing():
 def test_prob_alloc_keeps_tiny_probabilities_apart():
     # exp underflows at -104 in float32; the logarithms go on: p = w times a common factor, exactly.
     log_w = jnp.array([0.0, -1.0, -200.0, -1000.0])
-    log_p, over = e3cs.prob_alloc(log_w, jnp.int32(1), jnp.float32(0.0), jnp.zeros(4, bool))
+    log_p, over = e3cs.prob_alloc(log_w, jnp.int32(1), jnp.float32(0.0), jnp.zeros(4, bool), jnp.ones(4, bool))
     np.testing.assert_allclose(log_p - log_p[0], log_w, rtol=1e-6)
     assert not over.any()
 
@@ -84,7 +84,9 @@ def view(t: int) -> View:
         horizon=jnp.int32(PROBLEM.num_rounds),
         available=jnp.ones(4, bool),
         num_samples=jnp.ones(4, jnp.int32),
+        context=jnp.ones((4, 1)),
         probed=jnp.full(4, jnp.nan),
+        probed_accuracy=jnp.full(4, jnp.nan),
         oracle=None,
     )
 
@@ -106,7 +108,7 @@ def test_a_round_by_hand():
         assert state.overflow.tolist() == [False, False, False, True]
         assert int(cohort.selected.sum()) == 2
         back = jnp.array([True, True, False, True])
-        fed = Feedback(back, back, jnp.full(4, jnp.nan))
+        fed = Feedback(back, back, jnp.zeros(4), jnp.full(4, jnp.nan))
         after = selector.update(state, params, view(1), Cohort(back, cohort.inclusion), fed)
         np.testing.assert_allclose(after.log_w, np.array([exponent, exponent, 0, log7]) - log7, rtol=1e-5, atol=1e-6)
 
@@ -122,7 +124,7 @@ def test_a_round_by_hand_under_a_quota():
         jax.random.key(0), e3cs.State(start, jnp.zeros(4), jnp.zeros(4, bool)), params, view(2)
     )
     np.testing.assert_allclose(cohort.inclusion, [0.375, 0.375, 0.5, 0.75], rtol=1e-6)
-    fed = Feedback(cohort.selected, jnp.array([False, False, True, False]), jnp.full(4, jnp.nan))
+    fed = Feedback(cohort.selected, jnp.array([False, False, True, False]), jnp.zeros(4), jnp.full(4, jnp.nan))
     after = selector.update(state, params, view(2), cohort, fed)
     expected = np.array([0, 0, np.log(2) + 0.25, np.log(4)]) - np.log(4)
     np.testing.assert_allclose(after.log_w, expected, rtol=1e-5, atol=1e-6)
@@ -144,7 +146,9 @@ def test_an_exponent_beyond_all_measure_stays_finite():
     params = jax.tree.map(jnp.asarray, e3cs.params(options, PROBLEM))
     state = e3cs.State(jnp.zeros(4), jnp.array([-1000.0, -0.5, -0.5, -0.5]), jnp.zeros(4, bool))
     back = jnp.array([True, False, False, False])
-    after = selector.update(state, params, view(1), Cohort(back, jnp.ones(4)), Feedback(back, back, jnp.zeros(4)))
+    after = selector.update(
+        state, params, view(1), Cohort(back, jnp.ones(4)), Feedback(back, back, jnp.zeros(4), jnp.zeros(4))
+    )
     assert np.isfinite(after.log_w).all()
 
 
@@ -153,7 +157,9 @@ def test_probabilities_sum_to_k_however_far_one_client_is_ahead(gap):
     # A client of p = 1e-6 that is drawn and returns jumps ahead by R eta / (K p): 1e5 at the paper's setting.
     log_w = np.full(100, -gap, np.float32)
     log_w[0] = 0
-    log_p, over = e3cs.prob_alloc(jnp.asarray(log_w), jnp.int32(20), jnp.float32(0.0), jnp.zeros(100, bool))
+    log_p, over = e3cs.prob_alloc(
+        jnp.asarray(log_w), jnp.int32(20), jnp.float32(0.0), jnp.zeros(100, bool), jnp.ones(100, bool)
+    )
     assert over.tolist() == [True] + [False] * 99
     assert float(jnp.exp(log_p).sum()) == pytest.approx(20, rel=1e-3)
 
@@ -164,7 +170,7 @@ def test_the_best_allocation_is_that_of_the_reference():
     @jax.jit
     @jax.vmap
     def engine(rates, tie_break, k, sigma):
-        return best_allocation.allocation(rates, tie_break, k, sigma)
+        return best_allocation.allocation(rates, tie_break, k, sigma, jnp.ones(rates.shape, bool))
 
     rates = rng.choice([0.1, 0.3, 0.6, 0.9], (100, 12)).astype(np.float32)
     k = rng.integers(1, 13, 100).astype(np.int32)

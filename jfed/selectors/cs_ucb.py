@@ -1,0 +1,122 @@
+"""CS-UCB: the clients with the highest upper confidence bounds on their speed.
+
+W. Xia, T. Q. S. Quek, K. Guo, W. Wen, H. H. Yang, H. Zhu, "Multi-Armed Bandit Based Client Scheduling for Federated
+Learning", IEEE Transactions on Wireless Communications, 2020. Sec. III, Algorithm 1.
+
+*Notation.* K clients, N a round (here k), r_k = 1 - tau_k / tau_max reward, y_k its mean over z_k rounds, kappa =
+ceil(K / N) initial rounds.
+
+*Departures.*
+- Equation (16) has r_k(t - 1): an index slip for the reward of the round that is being recorded.
+- Ties are broken at random. The paper is silent.
+- Only available clients are taken, which is the paper's "modified CS-UCB" (Sec. V-C) where some are not; with all of
+  them available it is Algorithm 1. A client that nobody has seen goes first in any round, not in the first kappa only.
+- `bonus="truncated"` takes the confidence bound of Eq. (26) instead of Eq. (18): the paper does not say which one its
+  modified CS-UCB has.
+- Latencies above `tau_max_s`, in a world that has no such limit, count as tau_max.
+- `estimate="truth"` is the best super arm, Eq. (13), as far as it is available: an oracle.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float, Int, PRNGKeyArray
+
+from jfed import ops
+from jfed.errors import require
+from jfed.options import Member, as_arrays, static
+from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set."""
+
+    tau_max_s: float = 5.0
+    """Latency of reward 0."""
+    bonus: Literal["plain", "truncated"] = static("plain")
+    estimate: Literal["ucb", "truth"] = static("ucb")
+
+
+class Params(NamedTuple):
+    """Dynamic half. Attributes: k: N; tau_max_s: latency of reward 0."""
+
+    k: Int[Array, ""]
+    tau_max_s: Float[Array, ""]
+
+
+class State(NamedTuple):
+    """Attributes: mean: y; times: z."""
+
+    mean: Float[Array, " clients"]
+    times: Int[Array, " clients"]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    require(0 < options.tau_max_s < np.inf, f"tau_max_s must be positive, found {options.tau_max_s:g}.")
+    return as_arrays(Params, k=problem.cohort_size, tau_max_s=float(options.tau_max_s))
+
+
+def start(num_clients: int) -> State:
+    """Nobody has been seen."""
+    return State(jnp.zeros(num_clients), jnp.zeros(num_clients, jnp.int32))
+
+
+def learn(state: State, tau_max_s: Float[Array, ""], cohort: Cohort, feedback: Feedback) -> State:
+    """The running mean of rewards and its count."""
+    reward = 1 - jnp.minimum(feedback.latency_s, tau_max_s) / tau_max_s
+    times = state.times + cohort.selected  # Eq. (17)
+    mean = state.mean + (reward - state.mean) / jnp.maximum(times, 1)  # Eq. (16)
+    return State(jnp.where(cohort.selected, mean, state.mean), times)
+
+
+def log_round(view: View) -> Float[Array, ""]:
+    """ln t."""
+    return jnp.log(view.round.astype(jnp.result_type(float)))
+
+
+def truncated(state: State, view: View) -> Float[Array, " clients"]:
+    """y-hat of Eq. (26): at most 1, and 1 for a client that was never seen."""
+    width = jnp.sqrt(2 * log_round(view) / jnp.maximum(state.times, 1))
+    return jnp.where(state.times > 0, jnp.minimum(state.mean + width, 1.0), 1.0)
+
+
+def make(dims: Dims, options: Options) -> Selector:
+    """The selector."""
+    num_clients = dims.num_clients
+
+    def init(key: PRNGKeyArray, params: Params) -> State:
+        return start(num_clients)
+
+    def scores(key: PRNGKeyArray, state: State, params: Params, view: View) -> Float[Array, " clients"]:
+        if options.estimate == "truth":
+            assert view.oracle is not None
+            return -view.oracle.latency_s  # Eq. (13): the N largest mu
+        if options.bonus == "truncated":
+            index = truncated(state, view)
+        else:
+            width = jnp.sqrt((params.k + 1) * log_round(view) / jnp.maximum(state.times, 1))
+            index = state.mean + width  # Eq. (18)
+        initial = view.round <= -(-num_clients // params.k)  # Algorithm 1, lines 2 to 8: a group is filled up at random
+        index = jnp.where(initial, jax.random.uniform(key, (num_clients,)), index)
+        return jnp.where(state.times > 0, index, jnp.inf)
+
+    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+        fill, tie = jax.random.split(key)
+        score = scores(fill, state, params, view)
+        break_ = jax.random.uniform(tie, (num_clients,))
+        selected = ops.smallest(-score, params.k, among=view.available, tie_break=break_)
+        return state, Cohort(selected, jnp.full(num_clients, jnp.nan))
+
+    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+        return learn(state, params.tau_max_s, cohort, feedback)
+
+    return Selector(init, select, update, needs_oracle=options.estimate == "truth")
+
+
+MEMBER = Member(Options, params, make)

@@ -1,0 +1,108 @@
+"""CS-UCB-Q: upper confidence bounds on speed, plus queues that remember who was promised what.
+
+W. Xia, T. Q. S. Quek, K. Guo, W. Wen, H. H. Yang, H. Zhu, "Multi-Armed Bandit Based Client Scheduling for Federated
+Learning", IEEE Transactions on Wireless Communications, 2020. Sec. IV, Algorithm 2.
+
+*Notation.* As in `cs_ucb`; c_k the share of rounds that client k was promised, D_k its virtual queue, beta the weight
+of queues against rewards.
+
+*Departures.*
+- Ties are broken at random: y-hat is cut at 1, where it stays for thousands of rounds at the paper's settings, and
+  until then only ties and queues decide.
+- Equation (16) as in `cs_ucb`.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float, Int, PRNGKeyArray
+
+from jfed import ops
+from jfed.errors import require
+from jfed.options import Member, as_arrays
+from jfed.selectors import cs_ucb
+from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set."""
+
+    beta: float = 1e-3
+    """Weight of the queues, in [0, 1]; at most 1 / sqrt(T) for a regret below linear (Theorem 4)."""
+    quota: float | tuple[float, ...] | None = None
+    """c_k, the same for all or one per client; None: half of what all can be promised, k / (2 K)."""
+    tau_max_s: float = 5.0
+    """Latency of reward 0."""
+
+
+class Params(NamedTuple):
+    """Dynamic half. Attributes: k: N; beta; quota: c; tau_max_s: latency of reward 0."""
+
+    k: Int[Array, ""]
+    beta: Float[Array, ""]
+    quota: Float[Array, " clients"]
+    tau_max_s: Float[Array, ""]
+
+
+class State(NamedTuple):
+    """Attributes: seen: rewards so far; queue: D at the beginning of the next round."""
+
+    seen: cs_ucb.State
+    queue: Float[Array, " clients"]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    k, num_clients = problem.cohort_size, problem.num_clients
+    quota = np.atleast_1d(np.asarray(k / (2 * num_clients) if options.quota is None else options.quota, float))
+    require(quota.size in (1, num_clients), f"There are {quota.size} quotas for {num_clients} clients.")
+    quota = np.broadcast_to(quota, (num_clients,))
+    low, high = float(quota.min()), float(quota.max())
+    require(low >= 0, f"A quota is a share of the rounds and must not be negative, found {low:g}.")
+    require(
+        high < problem.availability or (high == 0 and problem.availability == 0),
+        f"CS-UCB-Q cannot promise {high:g} of the rounds to a client that is available in {problem.availability:g}.",
+    )
+    require(
+        float(quota.sum()) <= k * (1 + 1e-9),
+        f"CS-UCB-Q cannot keep quotas of {quota.sum():g} clients a round in all with k = {k}.",
+    )
+    require(0 <= options.beta <= 1, f"CS-UCB-Q's beta must lie in [0, 1], found {options.beta:g}.")
+    require(0 < options.tau_max_s < np.inf, f"tau_max_s must be positive, found {options.tau_max_s:g}.")
+    return as_arrays(
+        Params, k=k, beta=float(options.beta), quota=quota.astype(float), tau_max_s=float(options.tau_max_s)
+    )
+
+
+def make(dims: Dims, options: Options) -> Selector:
+    """The selector."""
+    num_clients = dims.num_clients
+
+    def init(key: PRNGKeyArray, params: Params) -> State:
+        return State(cs_ucb.start(num_clients), jnp.zeros(num_clients))
+
+    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+        index = cs_ucb.truncated(state.seen, view)  # Eq. (26)
+        score = (1 - params.beta) * index + params.beta * state.queue  # Eq. (28)
+        tie = jax.random.uniform(key, (num_clients,))
+        selected = ops.smallest(-score, params.k, among=view.available, tie_break=tie)
+        return state, Cohort(selected, jnp.full(num_clients, jnp.nan))
+
+    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+        return State(
+            seen=cs_ucb.learn(state.seen, params.tau_max_s, cohort, feedback),
+            queue=jnp.maximum(state.queue + params.quota - cohort.selected, 0.0),  # Eq. (27)
+        )
+
+    def watch(state: State) -> dict[str, Array]:
+        return {"queue_sum": jnp.sum(state.queue), "queue_max": jnp.max(state.queue)}
+
+    return Selector(init, select, update, watch=watch)
+
+
+MEMBER = Member(Options, params, make)

@@ -1,0 +1,71 @@
+"""Unfair sampling of controlled strength: clients drawn with probabilities that a Dirichlet law gave them once.
+
+T. Huang, W. Lin, W. Wu, L. He, K. Li, A. Y. Zomaya, "An Efficiency-Boosting Client Selection Scheme for Federated
+Learning With Fairness Guarantee", IEEE Transactions on Parallel and Distributed Systems, 2021. Sec. 6.2.2, Fig. 5.
+
+*Notation.* gamma_2 concentration, q' ~ Dir(gamma_2 1) probabilities: the smaller gamma_2, the less even.
+
+*Departures.* Everything is in log space: at gamma_2 = 0.1 most probabilities would be 0 in floating point. The k
+clients of a round are drawn one after another without replacement, from those available.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float, Int, PRNGKeyArray
+
+from jfed import ops
+from jfed.errors import require
+from jfed.options import Member, as_arrays
+from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set."""
+
+    gamma2: float = 1.0
+    """Concentration; inf would be uniform."""
+
+
+class Params(NamedTuple):
+    """Dynamic half. Attributes: k: cohort size; gamma2: concentration."""
+
+    k: Int[Array, ""]
+    gamma2: Float[Array, ""]
+
+
+class State(NamedTuple):
+    """Attributes: log_q: logarithms of the probabilities, up to a constant."""
+
+    log_q: Float[Array, " clients"]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    require(0 < options.gamma2 < math.inf, f"gamma2 must be positive, found {options.gamma2:g}.")
+    return as_arrays(Params, k=problem.cohort_size, gamma2=float(options.gamma2))
+
+
+def make(dims: Dims, options: Options) -> Selector:
+    """The selector."""
+
+    def init(key: PRNGKeyArray, params: Params) -> State:
+        log_q = jax.random.loggamma(key, params.gamma2, (dims.num_clients,))
+        return State(log_q - jnp.max(log_q))
+
+    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+        selected = ops.race(key, state.log_q, params.k, among=view.available)
+        return state, Cohort(selected, jnp.full(dims.num_clients, jnp.nan))
+
+    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+        return state
+
+    return Selector(init, select, update)
+
+
+MEMBER = Member(Options, params, make)

@@ -1,0 +1,61 @@
+"""Local accuracy first: the k clients on whose own data the global model is worst.
+
+The "local accuracy based" baseline of Sec. V-C of CS-UCB (Xia et al. 2020), Fig. 6.
+
+*Departures.* Accuracy is measured on a client's training images, since clients keep no test images of their own here.
+Ties are broken at random.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Int, PRNGKeyArray
+
+from jfed import ops
+from jfed.options import Member, as_arrays
+from jfed.types import Cohort, Dims, Feedback, Probe, Problem, Selector, View
+
+
+@dataclass(frozen=True)
+class Options:
+    """Nothing to set."""
+
+
+class Params(NamedTuple):
+    """Dynamic half. Attributes: k: cohort size."""
+
+    k: Int[Array, ""]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """The options as arrays."""
+    return as_arrays(Params, k=problem.cohort_size)
+
+
+def make(dims: Dims, options: Options) -> Selector:
+    """The selector."""
+
+    def init(key: PRNGKeyArray, params: Params) -> tuple[()]:
+        return ()
+
+    def probe(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> Probe:
+        return Probe(asked=view.available, num_images=jnp.int32(np.iinfo(np.int32).max))
+
+    def select(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> tuple[tuple[()], Cohort]:
+        among = view.available & ~jnp.isnan(view.probed_accuracy)
+        accuracy = jnp.where(among, view.probed_accuracy, 0.0)
+        tie = jax.random.uniform(key, accuracy.shape)
+        selected = ops.smallest(accuracy, params.k, among=among, tie_break=tie)
+        return (), Cohort(selected, jnp.full(accuracy.shape, jnp.nan))
+
+    def update(state: tuple[()], params: Params, view: View, cohort: Cohort, feedback: Feedback) -> tuple[()]:
+        return ()
+
+    return Selector(init, select, update, probe=probe)
+
+
+MEMBER = Member(Options, params, make)

@@ -1,0 +1,175 @@
+"""RBCS-F: the fastest clients by their reputation, under a long-run promise to everybody.
+
+T. Huang, W. Lin, W. Wu, L. He, K. Li, A. Y. Zomaya, "An Efficiency-Boosting Client Selection Scheme for Federated
+Learning With Fairness Guarantee", IEEE Transactions on Parallel and Distributed Systems, 2021.
+
+*Notation.* N clients (here K), m a round (here k), beta guaranteed rate, V weight of time against queues, Z_n virtual
+queue, c context, H and b of the ridge regression with penalty lambda, alpha exploration, tau-bar lower confidence
+bound of the exchange time.
+
+*Departures.*
+- alpha_t is a constant: Table 2 gives none, and Lemma 1's schedule has constants that nobody knows.
+- Ties in Z are broken at random, by the selector's own draw: all queues are 0 at first.
+- Algorithm 2, line 9 has no maximum with 0; Eq. (19) has, and it is taken.
+- The choice (Algorithm 1) takes the time caps in ascending order and keeps the k longest queues seen so far: the same
+  minimum of P4 in O(N (log N + k)) instead of O(N^2).
+- H^-1 c comes from an unrolled Cholesky factor of H, on which no rounding piles up over rounds.
+- In a world without features a client's context is the number 1: the regression is then its mean time.
+- `estimate="truth"` puts the true expected times in place of tau-bar: P3 with tau*, an oracle. Under cold start the
+  fair optimum is a Markov decision problem; this one takes each round's contexts as they come.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
+
+from jfed import ops
+from jfed.errors import require
+from jfed.options import Member, as_arrays, static
+from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set."""
+
+    V: float = 20.0
+    beta: float = 0.15  # Table 2
+    alpha: float = 0.1
+    ridge: float = 1.0  # lambda, Table 2
+    estimate: Literal["ridge", "truth"] = static("ridge")
+
+
+class Params(NamedTuple):
+    """Dynamic half: k, and the paper's V, beta, alpha and lambda."""
+
+    k: Int[Array, ""]
+    V: Float[Array, ""]
+    beta: Float[Array, ""]
+    alpha: Float[Array, ""]
+    ridge: Float[Array, ""]
+
+
+class State(NamedTuple):
+    """Clients on the last axis.
+
+    Attributes:
+        queue: Z.
+        gram: sum of c c' over the client's rounds, H without its penalty.
+        moment: b.
+    """
+
+    queue: Float[Array, " clients"]
+    gram: Float[Array, "features features clients"]
+    moment: Float[Array, "features clients"]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    k, num_clients, beta = problem.cohort_size, problem.num_clients, options.beta
+    for name in ("V", "alpha"):
+        value = getattr(options, name)
+        require(0 <= value < np.inf, f"RBCS-F's {name} must not be negative, found {value:g}.")
+    require(0 < options.ridge < np.inf, f"RBCS-F's ridge penalty must be positive, found {options.ridge:g}.")
+    require(0 <= beta <= 1, f"RBCS-F's guaranteed rate beta must lie in [0, 1], found {beta:g}.")
+    require(
+        num_clients * beta <= k * (1 + 1e-9),
+        f"RBCS-F cannot promise {beta:g} of the rounds to each of {num_clients} clients: that is {num_clients * beta:g}"
+        f" a round, and k = {k}.",
+    )
+    require(
+        beta <= problem.availability,
+        f"RBCS-F cannot promise {beta:g} of the rounds to clients that are available in {problem.availability:g}.",
+    )
+    return as_arrays(
+        Params, k=k, V=float(options.V), beta=float(beta), alpha=float(options.alpha), ridge=float(options.ridge)
+    )
+
+
+def lower_bound(state: State, params: Params, context: Float[Array, "clients features"]) -> Float[Array, " clients"]:
+    """tau-bar of each client, Eqs. (17) to (19)."""
+    c = context.T
+    factor = ops.cholesky(state.gram + params.ridge * jnp.eye(c.shape[0])[:, :, None])
+    half = ops.forward(factor, c)  # L^-1 c, so that c' H^-1 c is its square and c' H^-1 b its product with L^-1 b
+    mean = jnp.sum(half * ops.forward(factor, state.moment), 0)  # c . theta-hat, Eq. (18)
+    width = jnp.sqrt(jnp.sum(half * half, 0))
+    return jnp.maximum(mean - params.alpha * width, 0.0)  # Eq. (19)
+
+
+def choose(
+    time: Float[Array, " clients"],
+    queue: Float[Array, " clients"],
+    available: Bool[Array, " clients"],
+    k: Int[Array, ""],
+    V: Float[Array, ""],
+    most: int,
+    tie_break: Float[Array, " clients"],
+) -> Bool[Array, " clients"]:
+    """Algorithm 1: min(k, available) clients that minimise V max tau - sum Z, P4 of Eq. (21).
+
+    Args:
+        time: tau-bar, finite and not negative.
+        queue: Z.
+        available: who can be asked.
+        k: dynamic.
+        V: weight of time.
+        most: static bound on k.
+        tie_break: of equal queues the client with the smallest goes first.
+    """
+    k = jnp.minimum(k, ops.count(available))
+    order = jnp.argsort(jnp.where(available, time, jnp.inf))
+    number = jnp.arange(time.shape[0])
+    top = jnp.where(jnp.arange(most) < k, -jnp.inf, jnp.inf)  # the k longest queues so far, unordered; no place: inf
+
+    def enter(top: Array, z: Array) -> tuple[Array, Array]:
+        place = jnp.argmin(top)
+        top = top.at[place].max(z)
+        return top, jnp.sum(jnp.where(jnp.isinf(top) & (top > 0), 0.0, top))
+
+    _, longest = lax.scan(enter, top, queue[order])
+    full = (number + 1 >= k) & (number < ops.count(available))
+    # A cap shared by several clients is also tried before all of them have entered: never below its true value.
+    cost = jnp.where(full, V * time[order] - longest, jnp.inf)
+    cap = time[order[jnp.argmin(cost)]]
+    chosen = ops.smallest(-queue, k, among=available & (time <= cap), tie_break=tie_break)
+    return chosen & available
+
+
+def make(dims: Dims, options: Options) -> Selector:
+    """The selector."""
+    num_clients, num_features = dims.num_clients, dims.num_features
+
+    def init(key: PRNGKeyArray, params: Params) -> State:
+        zero = jnp.zeros(num_clients)
+        return State(zero, jnp.zeros((num_features, num_features, num_clients)), jnp.zeros((num_features, num_clients)))
+
+    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+        if options.estimate == "truth":
+            assert view.oracle is not None
+            time = view.oracle.latency_s
+        else:
+            time = lower_bound(state, params, view.context)
+        tie = jax.random.uniform(key, (num_clients,))
+        selected = choose(time, state.queue, view.available, params.k, params.V, dims.slots, tie)
+        return state, Cohort(selected, jnp.full(num_clients, jnp.nan))
+
+    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+        c, took = view.context.T, cohort.selected
+        return State(
+            queue=jnp.maximum(state.queue + params.beta - took, 0.0),  # Eq. (6)
+            gram=state.gram + jnp.where(took, c[:, None] * c[None, :], 0.0),  # Algorithm 2, line 15
+            moment=state.moment + jnp.where(took, feedback.latency_s * c, 0.0),  # line 16
+        )
+
+    def watch(state: State) -> dict[str, Array]:
+        return {"queue_sum": jnp.sum(state.queue), "queue_max": jnp.max(state.queue)}
+
+    return Selector(init, select, update, needs_oracle=options.estimate == "truth", watch=watch)
+
+
+MEMBER = Member(Options, params, make)

@@ -1,0 +1,224 @@
+"""RBCS-F in plain NumPy, from the preprint and the journal version, whose equations carry the same numbers.
+
+N clients, T rounds; masks are boolean. Times in seconds, B and M share a factor 10^6, so M / B is in
+bits per hertz. `tie_break` (N,) holds one number per client; among equals the smallest goes first,
+then the lower index.
+
+Readings where the papers are silent, unclear or contradict themselves:
+- S = 1 for those who did not take part last round, and nobody took part before round 1. The
+  papers define s the other way round, but let the absent pay the cold start; `cold=False` is that letter.
+- The papers write "log"; base 2 ("log2") is the default reading, "ln" is selectable.
+- Alpha_t is a constant (its value is lost from Table 2); a schedule (T,) may be passed instead.
+- FedCS takes everybody below the deadline, with no limit on their number.
+- Equal queues are ordered at random, here by the given tie_break.
+- The estimate is cut at zero as in Eq. (19); Algorithm 2, line 9, forgets that.
+Own readings:
+- Algorithm 1, line 13, "break the first loop", ends the inner loop (ending the outer one would try one
+  cap only and lose the optimum). Algorithm 1 also needs V, which its list of inputs lacks.
+- Lines 7 to 9 use H and b of the rounds before, and the queue as it stood before the round.
+"""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+def theta(base_time_s: FloatArray, cold_start_s: FloatArray, snr: FloatArray, log: str = "log2") -> FloatArray:
+    """Coefficients (N, 3): training time at full capacity (s), cold start (s), 1 / eta (hertz-seconds per bit).
+
+    All inputs (N,); snr is linear, not in dB. eta = log(1 + SNR), with log "log2" or "ln".
+    """
+    if log not in ("log2", "ln"):
+        raise ValueError("log must be 'log2' or 'ln'")
+    rows = np.zeros((len(snr), 3))
+    for n in range(len(snr)):
+        eta = math.log2(1 + snr[n]) if log == "log2" else math.log(1 + snr[n])  # text below Eq. (14)
+        rows[n] = [base_time_s[n], cold_start_s[n], 1 / eta]  # theta of Eq. (14)
+    return rows
+
+
+def context(
+    inverse_mu: FloatArray, took_part_last: BoolArray, bits_per_hz: FloatArray, cold: bool = True
+) -> FloatArray:
+    """Contexts (N, 3): 1 / mu (no unit), s (0 or 1), M / B (bits per hertz). All inputs (N,).
+
+    cold True: s = 1 for those who did not take part in the last round; False: for those who did.
+    """
+    rows = np.zeros((len(inverse_mu), 3))
+    for n in range(len(inverse_mu)):
+        s = float(not took_part_last[n]) if cold else float(took_part_last[n])
+        rows[n] = [inverse_mu[n], s, bits_per_hz[n]]  # c of Eq. (14)
+    return rows
+
+
+def initial_ridge(num_clients: int, ridge: float) -> tuple[FloatArray, FloatArray]:
+    """H (N, 3, 3) = lambda I and b (N, 3) = 0 for every client."""
+    H = np.zeros((num_clients, 3, 3))
+    for n in range(num_clients):
+        H[n] = ridge * np.eye(3)  # Eq. (18), H at the start
+    return H, np.zeros((num_clients, 3))
+
+
+def update_ridge(
+    H: FloatArray, b: FloatArray, c: FloatArray, selected: BoolArray, latency_s: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """New H (N, 3, 3) and b (N, 3) once the times (N,) of the selected have been seen; c is (N, 3)."""
+    H, b = H.copy(), b.copy()
+    for n in range(len(c)):
+        if selected[n]:
+            H[n] = H[n] + np.outer(c[n], c[n])  # Eq. (18), sum of x c c^T
+            b[n] = b[n] + latency_s[n] * c[n]  # Eq. (18), sum of x tau c
+    return H, b
+
+
+def ridge_direct(contexts: FloatArray, times_s: FloatArray, ridge: float) -> FloatArray:
+    """Coefficients (3,) from the p past contexts (p, 3) and times (p,) of one client, in one step."""
+    gram = contexts.T @ contexts + ridge * np.eye(3)
+    return np.asarray(np.linalg.solve(gram, contexts.T @ times_s), np.float64)  # Eq. (17)
+
+
+def lower_bound(H: FloatArray, b: FloatArray, c: FloatArray, alpha: float) -> FloatArray:
+    """Optimistic times tau-bar (N,), in seconds, never below zero; H (N, 3, 3), b (N, 3), c (N, 3)."""
+    bound = np.zeros(len(c))
+    for n in range(len(c)):
+        estimate = np.linalg.solve(H[n], b[n])  # Eq. (18)
+        width = math.sqrt(float(c[n] @ np.linalg.solve(H[n], c[n])))
+        bound[n] = max(float(c[n] @ estimate) - alpha * width, 0.0)  # Eq. (19)
+    return bound
+
+
+def objective(mask: BoolArray, tau_bar: FloatArray, z: FloatArray, V: float) -> float:
+    """The objective of P4 for a chosen set (N,); tau_bar in seconds, at least 0. Nobody chosen: 0."""
+    longest, backlog = 0.0, 0.0
+    for n in range(len(mask)):
+        if mask[n]:
+            longest = max(longest, float(tau_bar[n]))
+            backlog += float(z[n])
+    return V * longest - backlog  # Eq. (21)
+
+
+def choose_algorithm_1(
+    tau_bar: FloatArray, z: FloatArray, available: BoolArray, m: int, V: float, tie_break: FloatArray
+) -> BoolArray:
+    """Mask (N,) by Algorithm 1: for each available client as the cap on tau-bar, the longest queues under it.
+
+    Exactly min(m, number available) members, Eq. (4). Among caps of equal value the lowest index wins
+    (the paper does not say; any of them solves P4).
+    """
+    n_clients = len(z)
+    by_queue = sorted((-float(z[n]), float(tie_break[n]), n) for n in range(n_clients) if available[n])
+    k = min(m, len(by_queue))  # Eq. (4)
+    best, best_value = np.zeros(n_clients, bool), math.inf
+    for n_max in range(n_clients):
+        if not available[n_max]:
+            continue
+        chosen = np.zeros(n_clients, bool)
+        for _, _, n in by_queue:
+            if tau_bar[n] <= tau_bar[n_max]:  # Eq. (22)
+                chosen[n] = True
+            if np.count_nonzero(chosen) == k:
+                value = objective(chosen, tau_bar, z, V)
+                if value < best_value:
+                    best, best_value = chosen, value
+                break
+    return best
+
+
+def brute_force(tau_bar: FloatArray, z: FloatArray, available: BoolArray, m: int, V: float) -> float:
+    """The smallest objective of P4 over all sets of min(m, number available) available clients, N <= 10."""
+    if len(z) > 10:
+        raise ValueError("too many clients to try all sets")
+    present = [n for n in range(len(z)) if available[n]]
+    smallest = math.inf
+    for members in itertools.combinations(present, min(m, len(present))):
+        mask = np.zeros(len(z), bool)
+        mask[list(members)] = True
+        smallest = min(smallest, objective(mask, tau_bar, z, V))
+    return smallest
+
+
+def queue_step(z: FloatArray, selected: BoolArray, beta: float) -> FloatArray:
+    """Queues (N,) after a round, for all clients whether available or not; beta is the guaranteed rate."""
+    after = np.zeros(len(z))
+    for n in range(len(z)):
+        after[n] = max(float(z[n]) + beta - float(selected[n]), 0.0)  # Eq. (6)
+    return after
+
+
+def round_time_s(latency_s: FloatArray, selected: BoolArray) -> float:
+    """Realised length of a round in seconds: the slowest of the selected; 0 if nobody was selected."""
+    longest = 0.0
+    for n in range(len(selected)):
+        if selected[n]:
+            longest = max(longest, float(latency_s[n]))  # Eq. (1)
+    return longest
+
+
+def fedcs_deadline(expected: FloatArray, available: BoolArray, deadline_s: float) -> BoolArray:
+    """FedCS as adapted by the papers: every available client whose true mean time (N,) is under the deadline."""
+    return np.array([bool(available[n]) and bool(expected[n] < deadline_s) for n in range(len(expected))], bool)
+
+
+def run(
+    inverse_mu: FloatArray,
+    bits_per_hz: FloatArray,
+    available: BoolArray,
+    noise: FloatArray,
+    tie_break: FloatArray,
+    *,
+    m: int,
+    V: float,
+    beta: float,
+    alpha: float | FloatArray,
+    ridge: float,
+    theta_star: FloatArray,
+    cold: bool = True,
+) -> dict[str, NDArray[Any]]:
+    """Algorithm 2 through T rounds on given draws.
+
+    inverse_mu, bits_per_hz, available, noise, tie_break: (T, N); noise lies in [-1, 1) and is relative, so
+    that the error of Eq. (14) is uniform on (-c theta, c theta). theta_star is (N, 3), ridge is lambda, alpha
+    one number or (T,). Returns "selected" (T, N), "tau_bar" (T, N) s, "queue" (T, N) after each round,
+    "expected" (T, N) s and "latency" (T, N) s of all clients, chosen or not, "round_time" (T,) s,
+    "H" (N, 3, 3) and "b" (N, 3) at the end.
+    """
+    n_rounds, n_clients = inverse_mu.shape
+    alphas = np.broadcast_to(np.asarray(alpha, float), (n_rounds,))
+    selected = np.zeros((n_rounds, n_clients), bool)
+    tau_bar = np.zeros((n_rounds, n_clients))
+    queue = np.zeros((n_rounds, n_clients))
+    expected = np.zeros((n_rounds, n_clients))
+    latency = np.zeros((n_rounds, n_clients))
+    times = np.zeros(n_rounds)
+
+    H, b = initial_ridge(n_clients, ridge)
+    z = np.zeros(n_clients)
+    took_part_last = np.zeros(n_clients, bool)
+    for t in range(n_rounds):
+        c = context(inverse_mu[t], took_part_last, bits_per_hz[t], cold)
+        tau_bar[t] = lower_bound(H, b, c, float(alphas[t]))
+        selected[t] = choose_algorithm_1(tau_bar[t], z, available[t], m, V, tie_break[t])
+        for n in range(n_clients):
+            expected[t, n] = float(c[n] @ theta_star[n])
+            latency[t, n] = expected[t, n] * (1 + noise[t, n])  # Eq. (14)
+        times[t] = round_time_s(latency[t], selected[t])  # Eq. (1)
+        z = queue_step(z, selected[t], beta)  # Eq. (6)
+        H, b = update_ridge(H, b, c, selected[t], latency[t])  # Eq. (18)
+        queue[t] = z
+        took_part_last = selected[t]
+    return {
+        "selected": selected,
+        "tau_bar": tau_bar,
+        "queue": queue,
+        "expected": expected,
+        "latency": latency,
+        "round_time": times,
+        "H": H,
+        "b": b,
+    }
