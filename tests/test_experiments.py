@@ -12,10 +12,10 @@ import pytest
 from rich.console import Console
 
 import jfed
-from experiments import cifar_e3cs, claims, e3cs_numerical, e3cs_tables, e3cs_training, emnist_e3cs
+from experiments import cifar_e3cs, claims, e3cs_numerical, e3cs_tables, e3cs_training, emnist_e3cs, rbcs_f_numerical
 from experiments.common import _preset
 from jfed import config
-from jfed.analysis.claims import gather
+from jfed.analysis.claims import gather, judge_all
 from jfed.commands import table
 from jfed.commands.settings import parse_axes, parse_settings
 from jfed.errors import ConfigError
@@ -147,6 +147,24 @@ def test_settings_by_path():
             changed(points, {named: "exact"})
     with pytest.raises(ConfigError, match="did you mean 'eta'"):
         changed(points[1:], {"selector.etta": 1})
+
+
+def test_rbcs_f_numerical(tmp_path, capsys):
+    settings = rbcs_f_numerical.Settings(seeds=3, num_rounds=20, out=tmp_path, set=("selector.alpha=0.2",))
+    rbcs_f_numerical.main(settings)
+    assert "scheme minus uniform" in capsys.readouterr().out
+    assert {p.name for p in (tmp_path / "figures").glob("*.png")} == {
+        "fig2_queues.png", "fig3_time.png", "fig4_selections.png"
+    }  # fmt: skip
+    runs = pd.read_csv(tmp_path / "tables" / "per_run.csv").set_index(["scheme", "seed"])
+    assert len(runs) == 3 * (len(rbcs_f_numerical.SHOWN) + len(rbcs_f_numerical.WEIGHTS))
+    own, best = runs.time["rbcs-f-20", 1], runs.time["rbcs-f-true-20", 1]
+    assert np.isclose(runs.regret["rbcs-f-20", 1], (own - best) / 20, rtol=1e-4)
+    assert runs.loc["uniform"].queue_plateau.isna().all() and (runs.loc["rbcs-f-5"].queue_plateau > 0).all()
+    verdicts = judge_all(gather([tmp_path]))
+    assert {v.claim.id for v in verdicts if v.finding.seeds == 3} == {f"R-{i}" for i in range(1, 7)}
+    with pytest.raises(ConfigError, match="cannot promise"):
+        rbcs_f_numerical.main(dataclasses.replace(settings, cohort_size=5))
 
 
 def test_stages_of_the_tables_grow():

@@ -1,0 +1,174 @@
+"""RBCS-F, Figs. 2 to 4: queues, time and selections in the world of linear exchange times, without any training.
+
+N = 40 clients in four classes, m = 8 a round, available in 80 % of the rounds, beta = 0.15; V = 5, 10, 20, 50 and 100
+beside random selection and FedCS(3). Regret (Definition 1) is a paired difference of round times: against RBCS-F with
+the true expected times on the same draws, at the same V. Under cold start the fair optimum is a Markov decision
+problem; this reference takes each round's contexts as they come.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from rich.console import Console
+
+import jfed
+from experiments.common import Output, command, show
+from experiments.e3cs_figures import by_scheme
+from jfed.analysis import compare, comparisons_table, jain, lines, selection_heat
+from jfed.analysis.load import schemes
+from jfed.commands.settings import parse_settings
+from jfed.config import Config
+from jfed.envs import exchange
+from jfed.errors import require
+from jfed.sweep import Point, changed, methods
+
+WEIGHTS = ("5", "10", "20", "50", "100")  # V
+SHOWN = ("uniform", *(f"rbcs-f-{v}" for v in WEIGHTS), "fedcs-3")
+BETA = 0.15  # Table 2
+METRICS = {
+    "time": ("Cumulative exchange time, seconds", False),
+    "jain": ("Jain's index of selections", True),
+    "lowest_rate": ("Share of rounds of the client selected least", True),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Command line."""
+
+    preset: Literal["quick", "paper"] = "paper"
+    """paper is 100 seeds, quick 10."""
+    seeds: int | None = None
+    """Seeds 0, 1, ...; the preset's number by default."""
+    out: Path = Path("out/rbcs_f_numerical")
+    """Where results, tables and figures go; what is done there is not done again."""
+    num_rounds: int = 500
+    """T; queues at V = 50 and above have not settled after 500 rounds, but after 5000."""
+    num_clients: int = 40
+    cohort_size: int = 8
+    reading: Literal["faithful", "corrected"] = "corrected"
+    """Of the world: cold starts are paid by those who were absent, and eta is a binary logarithm; or as printed."""
+    set: tuple[str, ...] = ()
+    """Further settings by path, such as selector.alpha=0.5 or environment.availability=0.9."""
+    data_dir: str | None = None
+    """Not used here: nothing is trained."""
+
+
+def points(settings: Settings) -> list[Point]:
+    """All schemes, and beside each V its optimum with true times."""
+    world = exchange.Options(reading=settings.reading)
+    base = Config(settings.num_clients, settings.cohort_size, settings.num_rounds, environment=world)
+    names = [*SHOWN, *(f"rbcs-f-true-{v}" for v in WEIGHTS)]
+    return changed(methods(base, names), parse_settings(settings.set))
+
+
+def per_run(results: xr.Dataset, reading: str) -> pd.DataFrame:
+    """One row per run: what the tables and the claims are made from.
+
+    `queue_slope` is per round and relative to the level, over the last fifth of the rounds; `queue_plateau` the mean
+    there; `regret` (Definition 1) and `bound` (Theorem 3) are in seconds a round.
+    """
+    horizon = results.sizes["round"]
+    names, seeds = results["method"].values.astype(str), results["seed"].values
+    time = results["round_time_s"].values.astype(float).sum(1)
+    counts = results["times_selected"].values
+    queues = results["selector_queue_sum"].values.astype(float)
+    tail = queues[:, -max(2, horizon // 5) :]
+    plateau = tail.mean(1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slope = np.polyfit(np.arange(tail.shape[1]), np.nan_to_num(tail).T, 1)[0] / plateau
+        reached = queues >= 0.9 * plateau[:, None]
+    best = dict(zip(zip(names, seeds, strict=True), time, strict=True))
+    regret = [
+        (own - best[(name.replace("rbcs-f-", "rbcs-f-true-"), seed)]) / horizon
+        if name.startswith("rbcs-f-") and "true" not in name
+        else np.nan
+        for name, seed, own in zip(names, seeds, time, strict=True)
+    ]
+    frame = pd.DataFrame(
+        {
+            "experiment": "rbcs_f_numerical",
+            "scheme": names,
+            "reading": reading,
+            "seed": seeds,
+            "num_rounds": horizon,
+            "time": time,
+            "jain": jain(counts),
+            "lowest_rate": counts.min(1) / horizon,
+            "mean_cohort": results["num_selected"].values.mean(1),
+            "queue_plateau": plateau,
+            "queue_slope": slope,
+            "rounds to 90 % of the plateau": np.where(np.isnan(plateau), np.nan, reached.argmax(1) + 1),
+            "regret": regret,
+            "bound": [
+                regret_bound(float(name.removeprefix("rbcs-f-")), horizon, counts.shape[1]) if known else np.nan
+                for name, known in zip(names, ~np.isnan(regret), strict=True)
+            ],
+        }
+    )
+    return frame
+
+
+def regret_bound(V: float, num_rounds: int, num_clients: int, delta: float = 0.05) -> float:
+    """Theorem 3 in seconds a round, for the world and the parameters of Tables 1 and 2.
+
+    The noise is bounded by the expected time, at most 2 * 4 + 1 + 10 = 19 s, which is R; features are at most
+    (2, 1, 10) and coefficients (4, 1, 1). The constant K is never given in the paper: 1.
+    """
+    noise, features, coefficients, ridge = 19.0, np.sqrt(2**2 + 1 + 10**2), np.sqrt(4**2 + 1 + 1), 1.0
+    width = 2 * noise * np.sqrt(3 * np.log((1 + num_rounds * features**2 / ridge) / delta))
+    zeta = max(width + np.sqrt(ridge) * coefficients, 1.0)
+    learning = zeta * np.sqrt(6 * np.log(1 + num_rounds * features**2 / (3 * ridge)) / num_rounds)
+    return float(num_clients * (1 + BETA**2) / (2 * V) + learning)  # Eq. (24)
+
+
+def figures(results: xr.Dataset, output: Output, title: str) -> None:
+    """Figs. 2, 3 and 4."""
+    kept = np.isin(results["method"].values.astype(str), SHOWN)
+    results = results.isel(run=np.flatnonzero(kept))
+    labels = schemes(results)
+    order = sorted(set(labels), key=lambda x: SHOWN.index(x.split(" ")[0]))
+    rounds, x = results["round"].values, "round"
+    queued = [s for s in order if s.startswith("rbcs-f")]
+    queues = by_scheme(results, results["selector_queue_sum"].values, queued)
+    figure = lines(rounds, queues, xlabel=x, ylabel="total queue length", title=f"Queues ({title})")
+    output.figure(figure, "fig2_queues")
+    times = by_scheme(results, np.cumsum(results["round_time_s"].values.astype(float), 1), order)
+    figure = lines(rounds, times, xlabel=x, ylabel="cumulative time, s", title=f"Exchange time ({title})")
+    output.figure(figure, "fig3_time")
+    shares = np.sort(results["times_selected"].values, 1) / len(rounds)
+    place = np.arange(1, shares.shape[1] + 1)
+    figure = selection_heat(by_scheme(results, shares, order), place, xlabel="client, least selected first",
+                            title=f"Selections ({title})")  # fmt: skip
+    output.figure(figure, "fig4_selections")
+
+
+def main(settings: Settings) -> None:
+    """Run what is missing, then write tables and figures."""
+    console = Console()
+    seeds = settings.seeds if settings.seeds is not None else {"paper": 100, "quick": 10}[settings.preset]
+    require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
+    results = jfed.run(points(settings), range(seeds), out=settings.out)
+    title = f"N = {settings.num_clients}, m = {settings.cohort_size}, T = {settings.num_rounds}, {seeds} seeds"
+    if settings.reading == "faithful":
+        title += ", as printed"
+    output = Output(settings.out)
+    runs = per_run(results, settings.reading)
+    (settings.out / "tables").mkdir(parents=True, exist_ok=True)
+    runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
+    shown: Any = pd.concat([runs.loc[runs.scheme == name] for name in SHOWN])
+    for metric, (words, higher) in METRICS.items():
+        found = compare(shown, metric, baseline="uniform", higher_is_better=higher)
+        table = comparisons_table(found, f"{words} ({title})")
+        output.table(table, metric)
+        show(table, console)
+    figures(results, output, title)
+    output.tell(console)
+
+
+if __name__ == "__main__":
+    command(main, Settings)
