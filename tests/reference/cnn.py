@@ -1,4 +1,4 @@
-"""Paper 001's convolutional classifier, forward and backward by hand, plain NumPy.
+"""The convolutional classifier of E3CS (Huang et al. 2022), forward and backward by hand, plain NumPy.
 
 Every convolution (stride 1, no padding) is followed by ReLU and a 2x2 max-pool, every dense layer but the last by
 ReLU. A model is {"conv_0": layer, "conv_1": layer, ..., "dense_0": layer, ...}, each layer {"kernel", "bias"};

@@ -1,4 +1,4 @@
-"""E3CS client selection (paper 001, Sections IV and V) in plain NumPy, float64.
+"""E3CS client selection (Huang et al. 2022, Sections IV and V) in plain NumPy, float64.
 
 Equation numbers are those of the paper. K is the number of clients, k the number selected per
 round, T the number of rounds, `sigma` the fairness quota of one round. Arrays over clients have

@@ -1,4 +1,4 @@
-"""The selection schemes that E3CS is compared with (paper 001, Section VI-A), in plain NumPy.
+"""The selection schemes that E3CS is compared with (Huang et al. 2022, Section VI-A), in plain NumPy.
 
 K clients; masks are boolean (K,). `tie_break` (K,) holds one number per client, and among equals
 the smallest number goes first (then the lower index).

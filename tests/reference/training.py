@@ -1,4 +1,4 @@
-"""Local training and deadline aggregation (paper 001, Sections III, IV-A, VI-A), plain NumPy.
+"""Local training and deadline aggregation (Huang et al. 2022, Sections III, IV-A, VI-A), plain NumPy.
 
 A model is a nested dict of float64 arrays. Softmax regression is
 {"kernel": (D, C), "bias": (C,)}; the one-hidden-layer ReLU network is
