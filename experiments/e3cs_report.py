@@ -1,6 +1,6 @@
 """What E3CS's training experiments write: the table of runs, and tables and figures of each setting."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -130,8 +130,3 @@ def setting_title(data: str, fixed: Mapping[str, Any], num_clients: int | None =
     """What every title of a setting says."""
     clients = "" if num_clients is None else f"K = {num_clients}, "
     return f"{data}, {fixed['partition']}, {fixed['algorithm']}, {clients}k = {fixed['k']}"
-
-
-def coordinates(axes: Iterable[str]) -> list[str]:
-    """The names under which results hold swept settings."""
-    return [path.rpartition(".")[2] for path in axes]

@@ -13,17 +13,17 @@ from rich.console import Console
 
 import jfed
 from experiments.common import Output
-from experiments.e3cs_report import coordinates, setting_report, tuned_report
+from experiments.e3cs_report import setting_report, tuned_report
 from jfed.algorithms import ALGORITHMS
 from jfed.algorithms.deadline import Reading
 from jfed.analysis.load import swept
-from jfed.commands.settings import parse_axes, parse_settings
+from jfed.commands.settings import parse_axes, parse_settings, require_tune_seeds
 from jfed.config import Config, Training
 from jfed.data.load import load
 from jfed.errors import require, unknown
 from jfed.models import MODELS
 from jfed.schemes import Mode
-from jfed.sweep import Point, changed, methods, product
+from jfed.sweep import Point, changed, coordinate, methods, product
 
 SCHEMES = ("uniform", "fedcs", "pow-d", "e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-inc")
 
@@ -134,10 +134,8 @@ def main(settings: Settings) -> None:
     axes = parse_axes(settings.sweep)
     for path in ("cohort_size", "training.partition", "training.algorithm"):
         require(path not in axes | parse_settings(settings.set), f"{path} has a flag of its own here: see --help.")
-    spare = set(range(settings.seeds)) - set(settings.tune_seeds)
-    inside = all(0 <= seed < settings.seeds for seed in settings.tune_seeds)
-    require(bool(axes) or not settings.tune_seeds, "--tune-seeds are for choosing among what --sweep names.")
-    require(bool(spare) and inside, f"--tune-seeds must be some of the {settings.seeds} seeds, not all of them.")
+    require_tune_seeds(settings.tune_seeds, settings.seeds, list(axes))
+    swept_names = [coordinate(path) for path in axes]
     every = points(settings)
     seconds = None if settings.minutes is None else 60 * settings.minutes
     layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
@@ -146,9 +144,9 @@ def main(settings: Settings) -> None:
     data = load(settings.dataset, settings.data_dir).title
     frames = [setting_report(results.isel(run=rows), level, settings.targets, data, every, output, console)
               for level, rows in swept(results)]  # fmt: skip
-    runs = pd.concat(frames).drop_duplicates(["scheme", "partition", "algorithm", "k", *coordinates(axes), "seed"])
+    runs = pd.concat(frames).drop_duplicates(["scheme", "partition", "algorithm", "k", *swept_names, "seed"])
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)
     runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
     if axes:
-        tuned_report(runs, coordinates(axes), settings.tune_seeds, data, output, console)
+        tuned_report(runs, swept_names, settings.tune_seeds, data, output, console)
     output.tell(console)

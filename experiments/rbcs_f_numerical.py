@@ -6,6 +6,7 @@ the true expected times on the same draws, at the same V. Under cold start the f
 problem; this reference takes each round's contexts as they come.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,14 +22,13 @@ from experiments.e3cs_figures import by_scheme
 from jfed.analysis import compare, comparisons_table, jain, lines, selection_heat
 from jfed.analysis.load import schemes
 from jfed.commands.settings import parse_settings
-from jfed.config import Config
+from jfed.config import Config, problem
 from jfed.envs import exchange
 from jfed.errors import require
 from jfed.sweep import Point, changed, methods
 
 WEIGHTS = ("5", "10", "20", "50", "100")  # V
 SHOWN = ("uniform", *(f"rbcs-f-{v}" for v in WEIGHTS), "fedcs-3")
-BETA = 0.15  # Table 2
 METRICS = {
     "time": ("Cumulative exchange time, seconds", False),
     "jain": ("Jain's index of selections", True),
@@ -66,13 +66,13 @@ def points(settings: Settings) -> list[Point]:
     return changed(methods(base, names), parse_settings(settings.set))
 
 
-def per_run(results: xr.Dataset, reading: str) -> pd.DataFrame:
+def per_run(results: xr.Dataset, every: Sequence[Point], reading: str) -> pd.DataFrame:
     """One row per run: what the tables and the claims are made from.
 
     `queue_slope` is per round and relative to the level, over the last fifth of the rounds; `queue_plateau` the mean
     there; `regret` (Definition 1) and `bound` (Theorem 3) are in seconds a round.
     """
-    horizon = results.sizes["round"]
+    horizon, configs = results.sizes["round"], {p.coords["method"]: p.config for p in every}
     names, seeds = results["method"].values.astype(str), results["seed"].values
     time = results["round_time_s"].values.astype(float).sum(1)
     counts = results["times_selected"].values
@@ -105,7 +105,7 @@ def per_run(results: xr.Dataset, reading: str) -> pd.DataFrame:
             "rounds to 90 % of the plateau": np.where(np.isnan(plateau), np.nan, reached.argmax(1) + 1),
             "regret": regret,
             "bound": [
-                regret_bound(float(name.removeprefix("rbcs-f-")), horizon, counts.shape[1]) if known else np.nan
+                regret_bound(configs[name]) if known else np.nan
                 for name, known in zip(names, ~np.isnan(regret), strict=True)
             ],
         }
@@ -113,17 +113,16 @@ def per_run(results: xr.Dataset, reading: str) -> pd.DataFrame:
     return frame
 
 
-def regret_bound(V: float, num_rounds: int, num_clients: int, delta: float = 0.05) -> float:
-    """Theorem 3 in seconds a round, for the world and the parameters of Tables 1 and 2.
-
-    The noise is bounded by the expected time, at most 2 * 4 + 1 + 10 = 19 s, which is R; features are at most
-    (2, 1, 10) and coefficients (4, 1, 1). The constant K is never given in the paper: 1.
-    """
-    noise, features, coefficients, ridge = 19.0, np.sqrt(2**2 + 1 + 10**2), np.sqrt(4**2 + 1 + 1), 1.0
-    width = 2 * noise * np.sqrt(3 * np.log((1 + num_rounds * features**2 / ridge) / delta))
-    zeta = max(width + np.sqrt(ridge) * coefficients, 1.0)
-    learning = zeta * np.sqrt(6 * np.log(1 + num_rounds * features**2 / (3 * ridge)) / num_rounds)
-    return float(num_clients * (1 + BETA**2) / (2 * V) + learning)  # Eq. (24)
+def regret_bound(config: Config, delta: float = 0.05) -> float:
+    """Theorem 3 in seconds a round. R is the largest expected time, which bounds the noise; K, never given, is 1."""
+    world, scheme, num_rounds = config.environment, config.selector, config.num_rounds
+    theta = exchange.params(world, problem(config)).theta
+    largest = np.array([1 / world.capacity[0], 1, world.model_bits / world.bandwidth_hz[0]])
+    noise, L, S = float((theta @ largest).max()), np.linalg.norm(largest), np.linalg.norm(theta, axis=1).max()
+    width = 2 * noise * np.sqrt(3 * np.log((1 + num_rounds * L**2 / scheme.ridge) / delta))
+    zeta = max(width + np.sqrt(scheme.ridge) * S, 1.0)
+    learning = zeta * np.sqrt(6 * np.log(1 + num_rounds * L**2 / (3 * scheme.ridge)) / num_rounds)
+    return float(config.num_clients * (1 + scheme.beta**2) / (2 * scheme.V) + learning)  # Eq. (24)
 
 
 def figures(results: xr.Dataset, output: Output, title: str) -> None:
@@ -152,12 +151,13 @@ def main(settings: Settings) -> None:
     console = Console()
     seeds = settings.seeds if settings.seeds is not None else {"paper": 100, "quick": 10}[settings.preset]
     require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
-    results = jfed.run(points(settings), range(seeds), out=settings.out)
+    every = points(settings)
+    results = jfed.run(every, range(seeds), out=settings.out)
     title = f"N = {settings.num_clients}, m = {settings.cohort_size}, T = {settings.num_rounds}, {seeds} seeds"
     if settings.reading == "faithful":
         title += ", as printed"
     output = Output(settings.out)
-    runs = per_run(results, settings.reading)
+    runs = per_run(results, every, settings.reading)
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)
     runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
     shown: Any = pd.concat([runs.loc[runs.scheme == name] for name in SHOWN])

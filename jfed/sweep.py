@@ -80,7 +80,7 @@ def changed(points: Sequence[Point], delta: Mapping[str, Any]) -> list[Point]:
     """
     for path in delta:
         require(
-            path not in NAMED and not any(path.rpartition(".")[2] in p.coords for p in points),
+            path not in NAMED and not any(coordinate(path) in p.coords for p in points),
             f"{path} is what a scheme's name stands for here: choose it by the schemes or the mode.",
         )
     _require_known(points, delta)
@@ -94,9 +94,14 @@ def _require_known(points: Sequence[Point], paths: Iterable[str]) -> None:
     for path in paths:
         if points and not any(configs.has(p.config, path) for p in points):
             known = {name for p in points for name in configs.beside(p.config, path)}
-            raise unknown(f"setting in {path!r}:", path.rpartition(".")[2], known)
+            raise unknown(f"setting in {path!r}:", coordinate(path), known)
+
+
+def coordinate(path: str) -> str:
+    """The name under which results hold a swept setting."""
+    return path.rpartition(".")[2]
 
 
 def _at(point: Point, delta: Mapping[str, Any]) -> Point:
-    coords = {path.rpartition(".")[2]: configs.plain(value) for path, value in delta.items()}
+    coords = {coordinate(path): configs.plain(value) for path, value in delta.items()}
     return Point(configs.replace(point.config, delta), point.coords | coords)

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 
 from jfed.commands import table
-from jfed.commands.settings import parse_axes, parse_settings
-from jfed.errors import require, unknown
+from jfed.commands.settings import parse_axes, parse_settings, require_tune_seeds
+from jfed.errors import unknown
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,8 @@ class Settings:
     num_rounds: int = 2500
     world: str = "volatility"
     """volatility, exchange or wireless; its settings by --set environment.NAME=VALUE."""
-    metric: str = "num_succeeded"
-    """What is compared, summed over rounds; num_succeeded, or round_time_s (less is better)."""
+    metric: Literal["num_succeeded", "round_time_s"] = "num_succeeded"
+    """What is compared, summed over rounds: models that return, or simulated time (less is better)."""
     set: tuple[str, ...] = ()
     """Further settings by path, such as eval_every=10 or selector.eta=0.1."""
     sweep: tuple[str, ...] = ()
@@ -34,11 +35,11 @@ class Settings:
 
 
 def main(settings: Settings, console: Console) -> None:
-    """Run schemes and print how many models return."""
+    """Run schemes and print how many models return, or how long it takes."""
     import jfed
     from jfed.engine.host import setup
     from jfed.envs import ENVIRONMENTS
-    from jfed.sweep import changed
+    from jfed.sweep import changed, coordinate
 
     setup()
     if settings.world not in ENVIRONMENTS:
@@ -46,14 +47,11 @@ def main(settings: Settings, console: Console) -> None:
     world = ENVIRONMENTS[settings.world].options()
     base = jfed.Config(settings.num_clients, settings.cohort_size, settings.num_rounds, environment=world)
     axes = parse_axes(settings.sweep)
-    require(bool(axes) or not settings.tune_seeds, "--tune-seeds are for choosing among what --sweep names.")
-    spare = set(range(settings.seeds)) - set(settings.tune_seeds)
-    inside = all(0 <= seed < settings.seeds for seed in settings.tune_seeds)
-    require(bool(spare) and inside, f"--tune-seeds must be some of the {settings.seeds} seeds, not all of them.")
+    require_tune_seeds(settings.tune_seeds, settings.seeds, list(axes))
     points = changed(jfed.methods(base, settings.schemes, settings.mode), parse_settings(settings.set))  # type: ignore[arg-type]
     swept = jfed.product(points, axes)
     results = jfed.run(swept, range(settings.seeds), out=settings.out)
-    over = tuple(path.rpartition(".")[2] for path in axes) if settings.tune_seeds else ()
+    over = tuple(coordinate(path) for path in axes) if settings.tune_seeds else ()
     asked = table.Settings(
         settings.out, settings.metric, points[0].coords["method"], tune_over=over, tune_seeds=settings.tune_seeds
     )

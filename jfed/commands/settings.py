@@ -31,6 +31,18 @@ def parse_axes(axes: Sequence[str]) -> dict[str, list[Any]]:
     return found
 
 
+def require_tune_seeds(tune_seeds: Sequence[int], num_seeds: int, axes: Sequence[str]) -> None:
+    """Refuse seeds to choose on where nothing is swept, that are not run, or that leave none to report.
+
+    Raises:
+        ConfigError: with what is wrong.
+    """
+    require(bool(axes) or not tune_seeds, "--tune-seeds are for choosing among what --sweep names.")
+    inside = all(0 <= seed < num_seeds for seed in tune_seeds)
+    spare = set(range(num_seeds)) - set(tune_seeds)
+    require(bool(spare) and inside, f"--tune-seeds must be some of the {num_seeds} seeds, not all of them.")
+
+
 def _split(item: str) -> tuple[str, str]:
     path, equals, text = item.partition("=")
     require(bool(equals), f"A setting is written PATH=VALUE, such as selector.eta=0.1, found {item!r}.")

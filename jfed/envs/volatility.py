@@ -18,7 +18,7 @@ from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed import prng
 from jfed.errors import require
-from jfed.options import Member, as_arrays
+from jfed.options import Member, as_arrays, static
 from jfed.types import Cohort, Dims, Environment, Oracle, Outcome, Plan, Problem, View
 
 
@@ -30,15 +30,14 @@ class Options:
     """One rate per class of clients, each in [0, 1]."""
     deadline_s: float = 1.0
     """How long the server waits in a round."""
-    availability: float = 1.0
-    """Chance that a client can be asked, each round."""
+    availability: float = static(1.0)
+    """Chance that a client can be asked, each round; static, so that a world in which all can be spares the draw."""
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: success_rate, availability: of each client; deadline_s: length of a round."""
+    """Dynamic half. Attributes: success_rate: of each client; deadline_s: length of a round."""
 
     success_rate: Float[Array, " clients"]
-    availability: Float[Array, ""]
     deadline_s: Float[Array, ""]
 
 
@@ -57,12 +56,10 @@ def params(options: Options, problem: Problem) -> Params:
         rates.size <= problem.num_clients,
         f"There are {rates.size} classes of success rates for only {problem.num_clients} clients.",
     )
-    deadline_s, availability = float(options.deadline_s), float(options.availability)
+    deadline_s, availability = float(options.deadline_s), options.availability
     require(0 < deadline_s < np.inf, f"deadline_s must be positive, found {deadline_s:g}.")
     require(0 <= availability <= 1, f"availability must lie in [0, 1], found {availability:g}.")
-    return as_arrays(
-        Params, success_rate=rates[client_class(options, problem)], availability=availability, deadline_s=deadline_s
-    )
+    return as_arrays(Params, success_rate=rates[client_class(options, problem)], deadline_s=deadline_s)
 
 
 def make(dims: Dims, options: Options) -> Environment:
@@ -72,9 +69,10 @@ def make(dims: Dims, options: Options) -> Environment:
         return ()
 
     def observe(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> tuple[tuple[()], View]:
-        here = prng.uniform(key, dims.num_clients) < params.availability
+        if options.availability < 1:
+            view = view._replace(available=prng.uniform(key, dims.num_clients) < options.availability)
         wait = jnp.broadcast_to(params.deadline_s, (dims.num_clients,))
-        return (), view._replace(available=here, oracle=Oracle(params.success_rate, wait))
+        return (), view._replace(oracle=Oracle(params.success_rate, wait))
 
     def respond(
         key: PRNGKeyArray, state: tuple[()], params: Params, view: View, cohort: Cohort, plan: Plan
