@@ -15,7 +15,8 @@ def main() -> None:
     from benchmarks.analysis import points
     from benchmarks.first_run import peak
     from experiments.common import Output
-    from experiments.e3cs_report import setting_report
+    from experiments.e3cs_training import study
+    from experiments.training_report import setting_report
     from jfed.analysis import export
     from jfed.analysis.load import load
 
@@ -24,7 +25,7 @@ def main() -> None:
     results = load(out)
     loaded = time.perf_counter() - began
     console = Console(file=io.StringIO())
-    setting_report(results, {}, (0.6, 0.7, 0.8), "made up", points(), Output(out), console)
+    setting_report(results, {}, (0.6, 0.7, 0.8), "made up", study("made up"), points(), Output(out), console)
     answer = {"load": loaded, "total": time.perf_counter() - STARTED, "peak": peak()}
     began = time.perf_counter()
     export.write(export.per_round(results), out / "rounds.parquet")

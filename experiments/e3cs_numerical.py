@@ -17,7 +17,7 @@ from rich.console import Console
 
 import jfed
 from experiments.common import Output, command, show
-from experiments.e3cs_figures import participation, selections, success_rates
+from experiments.figures import participation, selections, success_rates
 from jfed.analysis import compare, comparisons_table, jain
 from jfed.analysis.load import schemes
 from jfed.analysis.tables import Table

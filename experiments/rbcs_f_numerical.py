@@ -18,7 +18,7 @@ from rich.console import Console
 
 import jfed
 from experiments.common import Output, command, show
-from experiments.e3cs_figures import by_scheme
+from experiments.figures import by_scheme
 from jfed.analysis import compare, comparisons_table, jain, lines, selection_heat
 from jfed.analysis.load import schemes
 from jfed.commands.settings import parse_settings

@@ -31,9 +31,9 @@ class Training:
 
     dataset: str = "digits"
     partition: str = "primary"
-    """iid, primary (one label makes up 80 % of a client's images) or dirichlet."""
-    partition_options: tuple[tuple[str, float], ...] = ()
-    """Such as (("share", 0.8),) or (("alpha", 0.5),)."""
+    """iid, primary (one label makes up 80 % of a client's images), dirichlet or few_labels."""
+    partition_options: tuple[tuple[str, float | tuple[float, ...]], ...] = ()
+    """Such as (("share", 0.8),), (("alpha", 0.5),) or (("num_labels", (5, 5, 1, 1)),)."""
     samples_per_client: int | tuple[int, ...] = 500
     """Images of each client, before its test part is set aside."""
     test_fraction: float = 0.1

@@ -36,6 +36,28 @@ def against(costs: ArrayLike, values: ArrayLike, grid: ArrayLike) -> np.ndarray:
     return found
 
 
+def mean_until(costs: ArrayLike, values: ArrayLike, until: ArrayLike) -> np.ndarray:
+    """Mean of what each run had reached, over all costs up to a limit: the area under its curve, over the limit.
+
+    Args:
+        costs, values: as in `against`; 0 stands before a run's first value, and its last one stays.
+        until: the limit of each run, (runs,), same unit as costs, positive.
+
+    Returns:
+        (runs,)
+
+    Raises:
+        ValueError: as `against`, or a limit that is not positive.
+    """
+    costs, values, until = np.asarray(costs, float), np.asarray(values, float), np.asarray(until, float)
+    against(costs, values, [0.0])  # its checks
+    if until.shape != costs.shape[:1] or not (until > 0).all():
+        raise ValueError(f"until must be one positive limit for each of the {len(costs)} runs")
+    ends = np.append(costs[:, 1:], np.full((len(costs), 1), np.inf), axis=1)
+    lasted = np.clip(np.minimum(ends, until[:, None]) - costs, 0, None)
+    return (lasted * values).sum(1) / until
+
+
 def cost_grid(costs: ArrayLike, points: int = POINTS) -> np.ndarray:
     """Evenly spaced costs from the cheapest run's first value to the dearest run's last, (points,)."""
     costs = np.asarray(costs, float)

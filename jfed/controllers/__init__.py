@@ -3,7 +3,7 @@
 A controller is one file that ends in `MEMBER = Member(Options, params, make)`, and one line in the table.
 """
 
-from jfed.controllers import epochs
+from jfed.controllers import epochs, fixed
 from jfed.options import Member
 
-CONTROLLERS: dict[str, Member] = {"epochs": epochs.MEMBER}
+CONTROLLERS: dict[str, Member] = {"epochs": epochs.MEMBER, "fixed": fixed.MEMBER}

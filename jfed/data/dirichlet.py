@@ -3,12 +3,17 @@
 T.-M. H. Hsu, H. Qi, M. Brown: Measuring the Effects of Non-Identical Data Distribution for
 Federated Visual Classification. arXiv:1909.06335, 2019.
 
+``rounded`` is the form of T. Huang, W. Lin, W. Wu, L. He, K. Li, A. Y. Zomaya: An Efficiency-Boosting
+Client Selection Scheme for Federated Learning With Fairness Guarantee. IEEE TPDS, 2021, Sec. 6.2.1:
+a client's n images hold q_c n of class c, while Hsu et al. draw each label from q.
+
 *Notation*: alpha = ``alpha`` (concentration); p = the prior over the L classes that occur, here
 uniform; q = ``log_q`` (one client's class vector).
 
 *Departures*: images are not reused, so a class that runs out leaves the race and q is renormalised
 over the rest, as the public implementations do. The clients draw in a random order: which of them
-come last and take what is left does not depend on their number.
+come last and take what is left does not depend on their number. With ``rounded``, q_c n is made
+whole by largest remainders.
 """
 
 import math
@@ -25,18 +30,19 @@ _SMALLEST_ALPHA = 1e-9
 
 
 def dirichlet(
-    labels: ArrayLike, sizes: ArrayLike, rng: np.random.Generator, *, alpha: float
+    labels: ArrayLike, sizes: ArrayLike, rng: np.random.Generator, *, alpha: float, rounded: bool = False
 ) -> list[NDArray[np.int32]]:
     """Give client i ``sizes[i]`` images whose classes follow its own q ~ Dir(alpha p).
 
-    ``labels`` (N,) and ``sizes`` (K,) are integers; returns K vectors of positions in ``labels``,
-    each in random order, no image twice. The prior p is uniform over the L classes that occur, so
-    every class has concentration alpha / L: RBCS-F's gamma1 is alpha / L, and its 1, 10, inf are
-    alpha = 10, 100, ``math.inf`` with ten classes. alpha = inf gives q = p.
+        ``labels`` (N,) and ``sizes`` (K,) are integers; returns K vectors of positions in ``labels``,
+        each in random order, no image twice. The prior p is uniform over the L classes that occur, so
+        every class has concentration alpha / L: RBCS-F's gamma1 is alpha / L, and its 1, 10, inf are
+        alpha = 10, 100, ``math.inf`` with ten classes. alpha = inf gives q = p. ``rounded`` takes the
+    numbers that q says, instead of drawing them.
 
-    When the clients take all images, the last of them get what is left instead of their q.
+        When the clients take all images, the last of them get what is left instead of their q.
 
-    Raises ``DataError`` for an alpha under 1e-9 and for sizes that do not fit the labels.
+        Raises ``DataError`` for an alpha under 1e-9 and for sizes that do not fit the labels.
     """
     labels, sizes = checked(labels, sizes)
     if not alpha >= _SMALLEST_ALPHA:
@@ -45,7 +51,8 @@ def dirichlet(
     counts = np.zeros((len(sizes), len(room)), np.int64)
     for client in rng.permutation(len(sizes)):
         log_q = _log_dirichlet(alpha, len(room), rng)
-        counts[client] = _draw_classes(log_q, int(sizes[client]), room, rng)
+        take = _round_classes if rounded else _draw_classes
+        counts[client] = take(log_q, int(sizes[client]), room, rng)
         room -= counts[client]
     return deal(classes, counts, rng)
 
@@ -77,3 +84,23 @@ def _draw_classes(
         drawn[open_classes] += rng.multinomial(left, q / q.sum())
         drawn = np.minimum(drawn, room)
     return drawn
+
+
+def _round_classes(
+    log_q: NDArray[np.float64], num: int, room: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return q times ``num`` by largest remainders, none above its ``room`` (L,).
+
+    What a full class cannot give, the open ones give by their shares; equal remainders at random.
+    """
+    taken = np.zeros_like(room)
+    while (left := num - taken.sum()) > 0:
+        open_classes = np.flatnonzero(room > taken)
+        q = np.exp(log_q[open_classes] - log_q[open_classes].max())
+        share = left * q / q.sum()
+        whole = np.floor(share + 1e-9).astype(np.int64)
+        first = np.lexsort([rng.random(len(share)), whole - share])[: left - whole.sum()]
+        whole[first] += 1
+        taken[open_classes] += whole
+        taken = np.minimum(taken, room)
+    return taken

@@ -1,6 +1,7 @@
 """From labels to tables of which client holds which training image, and what it keeps for testing.
 
-Sources of the schemes: see ``primary.py`` (E3CS) and ``dirichlet.py`` (Hsu, Qi, Brown).
+Sources of the schemes: see ``primary.py`` (E3CS), ``dirichlet.py`` (Hsu, Qi, Brown; RBCS-F) and
+``few_labels.py`` (CS-UCB).
 """
 
 import inspect
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jfed.data.checks import checked
 from jfed.data.dirichlet import dirichlet
+from jfed.data.few_labels import few_labels
 from jfed.data.primary import primary
 from jfed.errors import DataError, unknown
 
@@ -101,6 +103,7 @@ PARTITIONS: dict[str, Callable[..., list[NDArray[np.int32]]]] = {
     "iid": iid,
     "primary": primary,
     "dirichlet": dirichlet,
+    "few_labels": few_labels,
 }
 
 
@@ -116,8 +119,9 @@ def partition(
 
     ``labels`` (N,) are those of the training images, ``sizes`` (K,) the clients' numbers of images
     before the test part is taken off, ``options`` the scheme's keywords ("primary": share,
-    balanced; "dirichlet": alpha). One generator state gives one partition. Raises ``DataError``
-    for an unknown scheme or option, an option that is missing, and whatever the scheme refuses.
+    balanced; "dirichlet": alpha, rounded; "few_labels": num_labels). One generator state gives one
+    partition. Raises ``DataError`` for an unknown scheme or option, an option that is missing, and
+    whatever the scheme refuses.
     """
     if name not in PARTITIONS:
         raise unknown("partition", name, PARTITIONS)

@@ -80,7 +80,7 @@ def _partition(config: Config, seed: int, data_dir: str | None) -> partitions.Pa
 
 @functools.lru_cache(maxsize=512)
 def _partition_cached(
-    name: str, data_dir: str | None, scheme: str, options: tuple[tuple[str, float], ...], num_clients: int,
+    name: str, data_dir: str | None, scheme: str, options: tuple[tuple[str, Any], ...], num_clients: int,
     samples: int | tuple[int, ...], test_fraction: float, seed: int,
 ) -> partitions.Partition:  # fmt: skip
     sizes = partitions.sizes(num_clients, np.asarray(samples))

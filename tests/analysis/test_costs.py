@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jfed.analysis.costs import against, cost_grid
+from jfed.analysis.costs import against, cost_grid, mean_until
 
 NAN = float("nan")
 
@@ -46,3 +46,21 @@ def test_equal_costs_are_a_change_of_axis():
 def test_refused(costs, values, sentence):
     with pytest.raises(ValueError, match=sentence):
         against(costs, values, [0.0])
+
+
+def test_mean_until_by_hand():
+    costs, values = [[2, 4, 8], [1, 1, 3]], [[0.1, 0.2, 0.3], [0.5, 0.6, 0.7]]
+    found = mean_until(costs, values, [5, 10])
+    np.testing.assert_allclose(found, [(2 * 0.1 + 1 * 0.2) / 5, (2 * 0.6 + 7 * 0.7) / 10])
+    np.testing.assert_allclose(mean_until(costs, values, [1, 1]), [0, 0])
+    assert np.isnan(mean_until(costs, [[0.1, NAN, NAN], [0.5, 0.6, 0.7]], [5, 10])).tolist() == [True, False]
+    with pytest.raises(ValueError, match="one positive limit"):
+        mean_until(costs, values, [0, 1])
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 9), st.floats(0, 1)), min_size=1, max_size=12), st.floats(0.5, 50))
+def test_mean_until_is_the_area_under_the_curve(steps, until):
+    costs, values = np.cumsum([s for s, _ in steps]), np.array([v for _, v in steps])
+    grid = (np.arange(20_000) + 0.5) * until / 20_000
+    read = np.append(0.0, values)[np.searchsorted(costs, grid, side="right")]
+    np.testing.assert_allclose(mean_until([costs], [values], [until]), read.mean(), atol=len(steps) / 20_000)

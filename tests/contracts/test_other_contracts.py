@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from jfed.algorithms import ALGORITHMS, local_sgd
-from jfed.controllers import CONTROLLERS
+from jfed.controllers import CONTROLLERS, epochs, fixed
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.envs import ENVIRONMENTS, volatility
+from jfed.errors import ConfigError
 from jfed.models import MODELS, classifier
 from jfed.models.classifier import Inputs
 from jfed.models.losses import cross_entropy, score
@@ -126,26 +127,40 @@ def test_volatile_clients_return_at_their_rates():
 
 
 @pytest.mark.parametrize("name", CONTROLLERS)
-def test_a_controller_plans_whole_epochs(name):
+def test_a_controller_plans_steps_for_whoever_has_images(name):
     member = CONTROLLERS[name]
     controller, params = member.make(DIMS, member.options()), on_device(member.params(member.options(), PROBLEM))
     init = jax.jit(controller.init)
     start = init(jax.random.key(0), params, SIZES)
     state, plan = controller.plan(start, params, view(), cohort(0, 3))
     assert plan.steps.shape == (K,) and plan.steps.dtype == jnp.int32
-    batches = np.array([-(-int(n) // BATCH) for n in SIZES])
-    epochs = np.asarray(plan.steps)[1:] / batches[1:]
-    assert set(epochs.tolist()) <= {1, 2, 3, 4} and len(set(epochs.tolist())) > 1
-    assert int(plan.steps[0]) == 0  # no images, no steps
+    assert int(plan.steps[0]) == 0 and (np.asarray(plan.steps)[1:] > 0).all()  # no images, no steps
     fed = Feedback(cohort(0, 3).selected, cohort(3).selected, jnp.zeros(K), jnp.full(K, jnp.nan))
     after = controller.update(state, params, view(), cohort(0, 3), fed)
     assert sketch(start) == sketch(state) == sketch(after)
-    again, other = init(jax.random.key(0), params, SIZES), init(jax.random.key(1), params, SIZES)
-    np.testing.assert_array_equal(start.steps, again.steps)
-    assert (start.steps != other.steps).any()
     keys = jnp.stack([jax.random.key(0), jax.random.key(1)])
     both = jax.jit(jax.vmap(controller.init, in_axes=(0, None, None)))(keys, params, SIZES)
-    np.testing.assert_array_equal(both.steps, jnp.stack([start.steps, other.steps]))
+    for i in range(2):
+        alone = init(keys[i], params, SIZES)
+        jax.tree.map(lambda x, y, i=i: np.testing.assert_array_equal(x[i], y), both, alone)
+
+
+def test_epochs_are_drawn_from_the_choices_once_per_run():
+    params = on_device(epochs.params(epochs.Options(), PROBLEM))
+    init = jax.jit(epochs.make(DIMS, epochs.Options()).init)
+    start, other = init(jax.random.key(0), params, SIZES), init(jax.random.key(1), params, SIZES)
+    batches = np.array([-(-int(n) // BATCH) for n in SIZES])
+    drawn = np.asarray(start.steps)[1:] / batches[1:]
+    assert set(drawn.tolist()) <= {1, 2, 3, 4} and len(set(drawn.tolist())) > 1
+    assert (start.steps != other.steps).any()
+
+
+def test_fixed_steps_are_the_same_for_all():
+    params = on_device(fixed.params(fixed.Options(steps=3), PROBLEM))
+    _, plan = fixed.make(DIMS, fixed.Options(steps=3)).plan((), params, view(), cohort(0))
+    assert (np.asarray(plan.steps) == np.where(np.asarray(view().num_samples) > 0, 3, 0)).all()
+    with pytest.raises(ConfigError, match="Local steps must not be negative, found -1"):
+        fixed.params(fixed.Options(steps=-1), PROBLEM)
 
 
 # ----------------------------------------------------------------------------------- algorithms and models

@@ -104,3 +104,24 @@ def test_late_clients_are_not_always_the_same():
 def test_alpha_out_of_range(alpha):
     with pytest.raises(ConfigError, match=f"alpha must be at least 1e-09, found {alpha}"):
         dirichlet(LABELS, sizes(2, 5), np.random.default_rng(0), alpha=alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 10.0, math.inf])
+def test_rounded_shares_are_within_one_image_of_the_law(alpha):
+    rounded = dirichlet(LABELS, sizes(8, 503), np.random.default_rng(3), alpha=alpha, rounded=True)
+    counts = label_counts(rounded, LABELS)
+    rng = np.random.default_rng(3)  # the same draws: an order of clients, and then each one's q and ties
+    for client in rng.permutation(8):
+        log_q = _log_dirichlet(alpha, 10, rng)
+        rng.random(10)
+        share = 503 * np.exp(log_q) / np.exp(log_q).sum()
+        assert np.abs(counts[client] - share).max() < 1
+        up = counts[client] > share  # the largest remainders
+        assert up.all() or not up.any() or (share % 1)[up].min() >= (share % 1)[~up].max()
+    assert counts.sum(axis=1).tolist() == [503] * 8
+
+
+def test_rounded_shares_end_when_classes_run_out():
+    labels = np.repeat(np.arange(4), [3, 40, 40, 17])
+    hands = dirichlet(labels, sizes(10, 10), np.random.default_rng(0), alpha=0.5, rounded=True)
+    assert np.sort(np.concatenate(hands)).tolist() == list(range(100))

@@ -1,28 +1,48 @@
-"""What E3CS's training experiments write: the table of runs, and tables and figures of each setting."""
+"""What experiments with training write: the table of runs, and tables and figures of each setting."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.figure import Figure
 from rich.console import Console
 
 from experiments.common import Output, show
-from experiments.e3cs_figures import accuracy, participation, selection_map, selections, success_rates
+from experiments.figures import accuracy
 from jfed.analysis import arrivals, compare, compare_times, comparisons_table, forest, rank_diagram
 from jfed.analysis.load import schemes
 from jfed.analysis.targets import first_reached, targets_table
 from jfed.analysis.tuning import choose
 from jfed.sweep import Point
 
-SETTING = ("partition", "algorithm", "k")
-TITLES = {
-    "cep": "Cumulative effective participation",
+ACCURACIES = {
     "final_accuracy": "Test accuracy after the last round",
     "last10_accuracy": "Test accuracy, mean of the last ten rounds",
 }
+
+
+@dataclass(frozen=True)
+class Study:
+    """What an experiment's report is about.
+
+    Attributes:
+        name: of the experiment, as claims name it.
+        settings: coordinates of the points; each combination of their values gets tables and figures of its own.
+        metrics: columns to compare schemes by, and what tables call them.
+        columns: results -> further columns of the table of runs.
+        figures: (results, schemes, what the setting is, points) -> further figures, by stem.
+        lower_is_better: metrics of which less is better.
+    """
+
+    name: str
+    settings: tuple[str, ...]
+    metrics: Mapping[str, str]
+    columns: Callable[[xr.Dataset], dict[str, Any]]
+    figures: Callable[[xr.Dataset, Sequence[str], str, Sequence[Point]], dict[str, Figure]]
+    lower_is_better: tuple[str, ...] = ()
 
 
 def target_name(target: float) -> str:
@@ -30,20 +50,21 @@ def target_name(target: float) -> str:
     return f"rounds to {100 * target:g} %"
 
 
-def per_run(results: xr.Dataset, targets: Sequence[float], order: Sequence[str], extra: Sequence[str]) -> pd.DataFrame:
+def per_run(
+    results: xr.Dataset, targets: Sequence[float], order: Sequence[str], study: Study, extra: Sequence[str]
+) -> pd.DataFrame:
     """One row per run, schemes in the given order; rounds to a target are inf where it was never reached.
 
     `extra` names further coordinates that become columns.
     """
     values, evaluated = results["test_accuracy"].values, results["eval_round"].values
     last10 = values[:, evaluated > evaluated[-1] - 10].mean(1)  # NaN if the model broke
-    dataset = str(results["dataset"].values[0])
     columns: dict[str, Any] = {
-        "experiment": {"emnist_letters": "emnist_e3cs", "cifar10": "cifar_e3cs"}.get(dataset, f"{dataset}_e3cs"),
+        "experiment": study.name,
         "scheme": schemes(results),
-        **{name: results[name].values for name in ("partition", "algorithm", "k", *extra, "mode", "seed")},
+        **{name: results[name].values for name in (*study.settings, *extra, "dataset", "seed")},
         "num_rounds": results.sizes["round"],
-        "cep": results["num_succeeded"].values.sum(1),
+        **study.columns(results),
         "final_accuracy": values[:, -1],
         "last10_accuracy": last10,
         "final_loss": results["test_loss"].values[:, -1],
@@ -55,20 +76,20 @@ def per_run(results: xr.Dataset, targets: Sequence[float], order: Sequence[str],
 
 
 def setting_report(
-    results: xr.Dataset, level: Mapping[str, Any], targets: Sequence[float], data: str, every: Sequence[Point],
-    output: Output, console: Console,
+    results: xr.Dataset, level: Mapping[str, Any], targets: Sequence[float], data: str, study: Study,
+    every: Sequence[Point], output: Output, console: Console,
 ) -> pd.DataFrame:  # fmt: skip
     """Tables and figures of one setting, and its rows of the table of runs."""
-    fixed = {name: results[name].values[0] for name in SETTING}
-    further = {name: value for name, value in level.items() if name not in (*SETTING, "dataset", "world")}
-    stem = "_".join([*map(str, fixed.values()), *(f"{name}_{value}" for name, value in further.items())])
+    fixed = {name: results[name].values[0] for name in study.settings}
+    further = {name: value for name, value in level.items() if name not in (*study.settings, "dataset", "world")}
+    stem = "_".join([*map(_stem, fixed.items()), *(f"{name}_{value}" for name, value in further.items())])
     title = setting_title(data, fixed, results.sizes["client"])
     title = ", ".join([title, *(f"{name} = {value}" for name, value in further.items())])
 
     names = list(dict.fromkeys(p.coords["method"] for p in every))
     label = {str(m): s for m, s in zip(results["method"].values, schemes(results), strict=True)}
     order = [label[name] for name in names if name in label]
-    frame = per_run(results, targets, order, list(further))
+    frame = per_run(results, targets, order, study, list(further))
     horizon = results.sizes["round"]
     if targets:
         columns = [target_name(t) for t in targets]
@@ -76,8 +97,9 @@ def setting_report(
         output.table(table, f"rounds_to_accuracy_{stem}")
         show(table, console)
         _times(frame, targets, horizon, output, title, stem)
-    for metric, words in TITLES.items() if len(order) > 1 else ():
-        comparisons = compare(frame, metric, baseline=order[0])
+    for metric, words in study.metrics.items() if len(order) > 1 else ():
+        higher = metric not in study.lower_is_better
+        comparisons = compare(frame, metric, baseline=order[0], higher_is_better=higher)
         table = comparisons_table(comparisons, f"{words} ({title}, T = {horizon})")
         output.table(table, f"{metric}_{stem}")
         if metric != "last10_accuracy":
@@ -87,9 +109,8 @@ def setting_report(
                 output.figure(rank_diagram(comparisons, f"{words} ({title})"), f"ranks_{metric}_{stem}")
     for name, figure in accuracy(results, order, f"Test accuracy ({title})").items():
         output.figure(figure, f"{name}_{stem}")
-    output.figure(participation(results, order, f"Success ratio and participation ({title})"), f"participation_{stem}")
-    output.figure(selections(results, order, success_rates(every), f"Selections ({title})"), f"selections_{stem}")
-    output.figure(selection_map(results, order, success_rates(every), f"Selections ({title})"), f"selection_map_{stem}")
+    for name, figure in study.figures(results, order, title, every).items():
+        output.figure(figure, f"{name}_{stem}")
     return frame
 
 
@@ -111,22 +132,35 @@ def _times(frame: pd.DataFrame, targets: Sequence[float], horizon: int, output: 
 
 
 def tuned_report(
-    runs: pd.DataFrame, over: Sequence[str], tune_seeds: Sequence[int], data: str, output: Output, console: Console
+    runs: pd.DataFrame,
+    over: Sequence[str],
+    tune_seeds: Sequence[int],
+    data: str,
+    study: Study,
+    output: Output,
+    console: Console,
 ) -> None:
     """Of a sweep: each scheme at the point that is best on the tune seeds, compared on the others."""
-    groups: Any = runs.groupby(list(SETTING), sort=False)
+    groups: Any = runs.groupby(list(study.settings), sort=False)
     for key, part in groups:
-        fixed: dict[str, Any] = dict(zip(SETTING, key, strict=True))
+        fixed: dict[str, Any] = dict(zip(study.settings, key, strict=True))
         choice = choose(part, "final_accuracy", over, tune_seeds or None)
         comparisons = compare(choice.reported, "final_accuracy", baseline=str(part.scheme.iloc[0]))
-        title = f"{TITLES['final_accuracy']}, each scheme's best of {', '.join(over)}"
+        title = f"{ACCURACIES['final_accuracy']}, each scheme's best of {', '.join(over)}"
         table = comparisons_table(comparisons, f"{title} ({setting_title(data, fixed)}, T = {part.num_rounds.iloc[0]})")
         table = replace(table, notes=(*table.notes, choice.note, *choice.settings()))
-        output.table(table, "_".join(["final_accuracy_best", *map(str, fixed.values())]))
+        output.table(table, "_".join(["final_accuracy_best", *map(_stem, fixed.items())]))
         show(table, console)
 
 
 def setting_title(data: str, fixed: Mapping[str, Any], num_clients: int | None = None) -> str:
     """What every title of a setting says."""
-    clients = "" if num_clients is None else f"K = {num_clients}, "
-    return f"{data}, {fixed['partition']}, {fixed['algorithm']}, {clients}k = {fixed['k']}"
+    clients = [] if num_clients is None else [f"K = {num_clients}"]
+    told = [str(value) if isinstance(value, str) else f"{name} = {value:g}" for name, value in fixed.items()]
+    return ", ".join([data, *told[:-1], *clients, *told[-1:]])
+
+
+def _stem(setting: tuple[str, Any]) -> str:
+    """Of a file: names stand for themselves, and so does k."""
+    name, value = setting
+    return str(value) if isinstance(value, str) or name == "k" else f"{name}_{value:g}"

@@ -1,4 +1,4 @@
-"""Figs. 3 and 4 of E3CS for any results: who is selected, and how many models return."""
+"""Figures that several experiments draw: who is selected, how many models return, how accuracy grows."""
 
 from collections.abc import Sequence
 
@@ -10,6 +10,12 @@ from jfed.analysis import box_by_class, lines, selection_heat, stacked_lines
 from jfed.analysis.costs import against, cost_grid
 from jfed.analysis.load import schemes
 from jfed.sweep import Point
+
+COSTS = {
+    "models": ("num_succeeded", "models returned to the server"),
+    "steps": ("num_steps", "local steps"),
+    "time": ("round_time_s", "simulated time, s"),
+}
 
 
 def success_rates(points: Sequence[Point]) -> tuple[float, ...]:
@@ -52,13 +58,15 @@ def participation(results: xr.Dataset, order: Sequence[str], title: str) -> Figu
 
 
 def accuracy(results: xr.Dataset, order: Sequence[str], title: str) -> dict[str, Figure]:
-    """Figs. 5 and 6, and the same against what it cost: test accuracy by rounds, by models sent, by local steps."""
+    """Figs. 5 and 6, and the same against what it cost: test accuracy by rounds, models sent, local steps and time."""
     values, evaluated = results["test_accuracy"].values, results["eval_round"].values
     curves = by_scheme(results, values, order)
     figures = {"accuracy": lines(evaluated, curves, xlabel="communication round", ylabel="test accuracy", title=title)}
-    costs = {"models": "num_succeeded", "steps": "num_steps"}
-    for (stem, name), xlabel in zip(costs.items(), ("models returned to the server", "local steps"), strict=True):
-        spent = np.cumsum(results[name].values.astype(float), 1)[:, evaluated - 1]
+    for stem, (name, xlabel) in COSTS.items():
+        each = results[name].values.astype(float)
+        if stem == "time" and np.ptp(each) == 0:
+            continue  # rounds by another name
+        spent = np.cumsum(each, 1)[:, evaluated - 1]
         grid = cost_grid(spent)
         curves = by_scheme(results, against(spent, values, grid), order)
         figures[f"accuracy_by_{stem}"] = lines(grid, curves, xlabel=xlabel, ylabel="test accuracy", title=title)
