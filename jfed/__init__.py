@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jfed.config import Config as Config
     from jfed.config import Training as Training
     from jfed.config import replace as replace
+    from jfed.engine.outcomes import outcomes as outcomes
     from jfed.engine.run import run as run
     from jfed.engine.units import Layout as Layout
     from jfed.errors import ConfigError as ConfigError
@@ -34,6 +35,7 @@ _HOME = {
     "Training": "jfed.config",
     "method": "jfed.schemes",
     "replace": "jfed.config",
+    "outcomes": "jfed.engine.outcomes",
     "run": "jfed.engine.run",
     "Layout": "jfed.engine.units",
     "ConfigError": "jfed.errors",

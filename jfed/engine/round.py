@@ -19,7 +19,7 @@ from jfed.algorithms.deadline import share
 from jfed.engine.evaluate import client_quality
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.engine.spec import Spec, build
-from jfed.types import Cohort, Feedback, Outcome, Plan, Probe, View
+from jfed.types import Cohort, Dims, Feedback, Outcome, Plan, Probe, View
 
 
 class RunParams(NamedTuple):
@@ -82,6 +82,21 @@ Round = Callable[
 ]
 
 
+def first_view(dims: Dims, num_samples: Array, t: Array, horizon: Array) -> View:
+    """What is known of a round before the world says anything."""
+    nothing = jnp.full(dims.num_clients, jnp.nan, jnp.result_type(float))
+    return View(
+        round=t,
+        horizon=horizon,
+        available=jnp.ones(dims.num_clients, bool),
+        num_samples=num_samples,
+        context=jnp.ones((dims.num_clients, dims.num_features), jnp.result_type(float)),
+        probed=nothing,
+        probed_accuracy=nothing,
+        oracle=None,
+    )
+
+
 def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Int[Array, " clients"]], RunState]:
     """The state of ONE run before round 1. Initial states are drawn at round 0 of their streams."""
     parts = build(spec)
@@ -115,16 +130,7 @@ def make_round(spec: Spec) -> Round:
     def look(
         keys: prng.Keys, params: RunParams, state: RunState, num_samples: Array, t: Array, horizon: Array
     ) -> tuple[Any, View, Probe | None]:
-        view = View(
-            round=t,
-            horizon=horizon,
-            available=jnp.ones(num_clients, bool),
-            num_samples=num_samples,
-            context=jnp.ones((num_clients, spec.dims.num_features), jnp.result_type(float)),
-            probed=jnp.full(num_clients, jnp.nan, jnp.result_type(float)),
-            probed_accuracy=jnp.full(num_clients, jnp.nan, jnp.result_type(float)),
-            oracle=None,
-        )
+        view = first_view(spec.dims, num_samples, t, horizon)
         key = prng.at(keys.environment, t, 0)
         world, view = parts.environment.observe(key, state.environment, params.environment, view)
         if not selector.needs_oracle:

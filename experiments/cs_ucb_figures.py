@@ -1,0 +1,79 @@
+"""Figs. 1, 3, 4, 5 and 7 of CS-UCB."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from experiments.common import Output
+from experiments.figures import by_scheme
+from jfed.analysis import lines, stacked_lines
+from jfed.analysis.load import schemes
+
+Ideal = Mapping[int, tuple[xr.Dataset, np.ndarray, np.ndarray]]
+FIRST = 5  # channels of Fig. 1
+GAP, AVERAGE, REGRET = "cumulative gap, s", "average gap, s", "cumulative regret, s"
+
+
+def ideal_figures(parts: Ideal, runs: pd.DataFrame, output: Output, title: str) -> None:
+    """Fig. 1 at N = 5 (or the first N), and Fig. 3.
+
+    Args:
+        parts: results, gap and regret, (runs, rounds), of each number of channels.
+        runs: rows of all of them.
+        output: where to.
+        title: what the setting is.
+    """
+    bits = f"{runs.model_bits.iloc[0]:g}"
+    n = FIRST if FIRST in parts else next(iter(parts))
+    results, gap, regret = parts[n]
+    order, rounds = sorted(set(schemes(results)), key=_place), results["round"].values
+    failed = np.cumsum(results["num_selected"].values - results["num_succeeded"].values, 1)
+    panels = {GAP: gap, AVERAGE: gap / rounds, "failed clients": failed, REGRET: regret}
+    drawn = {name: by_scheme(results, values, order) for name, values in panels.items()}
+    figure = stacked_lines(rounds, drawn, xlabel="communication round", title=f"CS-UCB, N = {n} ({title})")
+    output.figure(figure, f"fig1_{bits}")
+    if len(parts) > 1:
+        figure = lines(list(parts), _over(runs, "gap", "num_channels"), xlabel="channels N", ylabel=GAP,
+                       title=f"Gap and channels ({title})")  # fmt: skip
+        output.figure(figure, f"fig3_{bits}")
+
+
+def quota_figures(results: xr.Dataset, rate: np.ndarray, references: pd.DataFrame, output: Output, title: str) -> None:
+    """Figs. 4 and 5: the gap, and each client's share of the rounds."""
+    bits = f"{results['model_bits'].values[0]:g}"
+    order, rounds = sorted(set(schemes(results)), key=_place), results["round"].values
+    spent = np.cumsum(results["round_time_s"].values.astype(float), 1)
+    by_seed = references.set_index("seed").loc[results["seed"].values]
+    gap, regret = (spent - by_seed[name].to_numpy()[:, None] * rounds for name in ("paper_s", "honest_s"))
+    panels = {GAP: gap, AVERAGE: gap / rounds, REGRET: regret}
+    drawn = {name: by_scheme(results, values, order) for name, values in panels.items()}
+    figure = stacked_lines(rounds, drawn, xlabel="communication round", title=f"CS-UCB-Q ({title})")
+    output.figure(figure, f"fig4_{bits}")
+    panels = {f"rate of client {k + 1}": by_scheme(results, rate[:, :, k], order) for k in range(rate.shape[2])}
+    output.figure(stacked_lines(rounds, panels, xlabel="communication round", title=f"Selections ({title})"),
+                  f"fig5_{bits}")  # fmt: skip
+
+
+def scaling_figures(runs: pd.DataFrame, output: Output, title: str) -> None:
+    """Fig. 7: total time by channels, for each rho."""
+    labelled = runs.assign(scheme=[f"rho = {rho:g}" for rho in runs.rho])
+    channels = sorted(set(runs.num_channels))
+    figure = lines(channels, _over(labelled, "time", "num_channels"), xlabel="channels N", ylabel="total time, s",
+                   title=f"Quotas and channels ({title})")  # fmt: skip
+    output.figure(figure, f"fig7_{runs.model_bits.iloc[0]:g}")
+
+
+def _over(runs: pd.DataFrame, metric: str, setting: str) -> dict[str, np.ndarray]:
+    """(seeds, values of the setting) for each scheme."""
+    return {
+        str(name): part.pivot(index="seed", columns=setting, values=metric).to_numpy()
+        for name, part in runs.groupby("scheme", sort=False)
+    }
+
+
+def _place(scheme: str) -> tuple[bool, str]:
+    """Queues after what has none, and the largest beta first."""
+    queues = scheme.startswith("cs-ucb-q-")
+    return queues, f"{-float(scheme.rpartition('q-')[2]):+.9f}" if queues else scheme

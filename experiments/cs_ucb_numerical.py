@@ -1,0 +1,180 @@
+"""CS-UCB and CS-UCB-Q in the wireless cell, Figs. 1, 3, 4, 5 and 7, without any training.
+
+Three studies, each at the printed m_0 = 5e3 bits, at which the bandit has hardly anything to learn, and at 5e4:
+
+- ideal: K = 20 clients, N = 2 to 10 channels, T = 5000; Fig. 1 is N = 5, Fig. 3 all of them.
+- quotas: K = 3, N = 2, c = (0.6, 0.5, 0.4), available in 90 % of the rounds; beta from 0.1 to 1e-5 beside CS-UCB that
+  knows no quota ("modified"), with either bonus. Figs. 4 and 5.
+- scaling: K = 20, N = 4 to 10, T = 20000, c_k = rho s_k / sum of s at three rho. Fig. 7.
+
+The cumulative gap Theta is the time spent beyond a reference; both kinds are reported. `gap` is the paper's: T times
+the mean time of the slowest of the best N clients, or what the program (23) makes of it under quotas. No policy reaches
+it, since a maximum is longer than the longest mean. `regret` is honest: against the best super arm on the same draws,
+or the program with mean rewards of super arms on these draws.
+
+The values of N, beta, rho and s that the paper does not print are ours: see `Settings`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+
+import jfed
+from experiments import cs_ucb_rows as rows
+from experiments.common import Output, command, show
+from experiments.cs_ucb_figures import FIRST, ideal_figures, quota_figures, scaling_figures
+from jfed.analysis import compare, comparisons_table
+from jfed.commands.settings import parse_settings
+from jfed.config import Config, check
+from jfed.envs import wireless
+from jfed.errors import require
+from jfed.sweep import Point, changed, methods
+
+IDEAL = ("uniform", "round-robin", "cs-ucb", rows.BEST)
+MODIFIED = ("cs-ucb", "cs-ucb-truncated")
+QUOTAS = (0.6, 0.5, 0.4)
+METRICS = {
+    "gap": "Cumulative gap to the paper's reference, s",
+    "regret": "Cumulative regret, s",
+    "failed": "Failed clients",
+    "slack": "Smallest client's rate beyond its quota",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Command line."""
+
+    preset: Literal["quick", "paper"] = "paper"
+    """paper is 100 seeds, quick 10 of a tenth of the rounds."""
+    seeds: int | None = None
+    """Seeds 0, 1, ...; the preset's number by default."""
+    out: Path = Path("out/cs_ucb_numerical")
+    """Where results, tables and figures go; what is done there is not done again."""
+    studies: tuple[Literal["ideal", "quotas", "scaling"], ...] = ("ideal", "quotas", "scaling")
+    model_bits: tuple[float, ...] = (5e3, 5e4)
+    """m_0: as printed, and where the pictures of the paper appear."""
+    num_clients: int = 20
+    channels: tuple[int, ...] = (2, 4, 5, 10)
+    """N of Fig. 3; the first that is 5 is Fig. 1's."""
+    betas: tuple[float, ...] = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+    """Weights of the queues; the paper names 1e-5 only."""
+    scaled_channels: tuple[int, ...] = (4, 6, 8, 10)
+    """N of Fig. 7."""
+    rho: tuple[float, ...] = (0.0, 2.0, 3.5)
+    """Of Fig. 7: how many clients a round are promised to somebody; at most the smallest N."""
+    num_rounds: int | None = None
+    """T; 5000 (20000 in Fig. 7), or a tenth of that in a quick run."""
+    set: tuple[str, ...] = ()
+    """Further settings by path, such as environment.tau_max_s=2."""
+    data_dir: str | None = None
+    """Not used here: nothing is trained."""
+
+    def rounds(self, study: str) -> int:
+        """T of a study."""
+        whole = {"ideal": 5000, "quotas": 5000, "scaling": 20000}[study]
+        return self.num_rounds or whole // {"paper": 1, "quick": 10}[self.preset]
+
+
+def points(settings: Settings, study: str) -> list[Point]:
+    """What a study runs."""
+    found = []
+    for bits in settings.model_bits:
+        world = wireless.Options(model_bits=bits, availability=1.0 if study == "ideal" else 0.9)
+        num_clients = len(QUOTAS) if study == "quotas" else settings.num_clients
+        for n in {"ideal": settings.channels, "quotas": (2,), "scaling": settings.scaled_channels}[study]:
+            base = Config(num_clients, n, settings.rounds(study), environment=world)
+            where = {"study": study, "model_bits": bits, "num_channels": n}
+            found += [Point(p.config, p.coords | where) for p in _schemes(base, study, settings)]
+    return changed(found, parse_settings(settings.set))
+
+
+def _schemes(base: Config, study: str, settings: Settings) -> list[Point]:
+    if study == "ideal":
+        return methods(base, IDEAL)
+    if study == "quotas":
+        kept = methods(base, [f"cs-ucb-q-{beta:g}" for beta in settings.betas])
+        return [*(_promised(p, QUOTAS) for p in kept), *methods(base, MODIFIED)]
+    (plain,) = methods(base, ["cs-ucb-q-0.001"])
+    promised = [(rho, _promised(plain, scaled(base.num_clients, rho))) for rho in settings.rho]
+    return [Point(p.config, p.coords | {"rho": rho}) for rho, p in promised]
+
+
+def _promised(point: Point, quotas: tuple[float, ...]) -> Point:
+    return Point(jfed.replace(point.config, {"selector.quota": quotas}), point.coords)
+
+
+def scaled(num_clients: int, rho: float) -> tuple[float, ...]:
+    """c_k = rho s_k / sum of s; s falls from 3 to 1, as the three clients' 1500, 1000 and 500 samples do."""
+    samples = np.linspace(3, 1, num_clients)
+    return tuple((rho * samples / samples.sum()).tolist())
+
+
+def run_study(study: str, settings: Settings, seeds: Sequence[int], output: Output, console: Console) -> pd.DataFrame:
+    """Run a study, draw its figures, and return its rows."""
+    every = points(settings, study)
+    results = jfed.run(every, seeds, out=settings.out, layout=jfed.Layout(record_selected=study == "quotas"))
+    frames = []
+    for bits in settings.model_bits:
+        one = results.isel(run=np.flatnonzero(results["model_bits"].values == bits))
+        title = f"K = {one.sizes['client']}, m0 = {bits:g} bits, T = {settings.rounds(study)}, {len(seeds)} seeds"
+        config = next(p.config for p in every if p.coords["model_bits"] == bits)
+        if study == "ideal":
+            expected_s = jfed.outcomes(jfed.replace(config, {"num_rounds": 1}), seeds).expected_latency_s[:, 0]
+            channels = one["num_channels"].values
+            each = [(n, one.isel(run=np.flatnonzero(channels == n))) for n in sorted(set(channels.tolist()))]
+            parts = {n: (part, *rows.gaps(part, expected_s)) for n, part in each}
+            found = pd.concat([rows.ideal(*part) for part in parts.values()])
+            ideal_figures(parts, found, output, title)
+        elif study == "quotas":
+            known = rows.references(config, QUOTAS, seeds)
+            found = rows.quota(one, QUOTAS, known)
+            quota_figures(one, rows.rates(one), known, output, title)
+        else:
+            found = rows.base(one, "cs_ucb_q_channels")
+            scaling_figures(found, output, title)
+        if study != "scaling":
+            _tables(study, found, title, output, console)
+        frames.append(found)
+    return pd.concat(frames)
+
+
+def _tables(study: str, found: pd.DataFrame, title: str, output: Output, console: Console) -> None:
+    baseline, metrics = {"ideal": ("uniform", ("gap", "regret", "failed")), "quotas": ("cs-ucb", ("gap", "slack"))}[
+        study
+    ]
+    channels, bits = found.num_channels, found.model_bits.iloc[0]
+    shown: Any = found[channels == (FIRST if (channels == FIRST).any() else channels.iloc[0])]
+    for metric in metrics:
+        compared = compare(shown, metric, baseline=baseline, higher_is_better=metric == "slack")
+        table = comparisons_table(compared, f"{METRICS[metric]} ({title}, N = {shown.num_channels.iloc[0]})")
+        output.table(table, f"{study}_{metric}_{bits:g}")
+        show(table, console)
+
+
+def main(settings: Settings) -> None:
+    """Run what is missing, then write tables and figures."""
+    console = Console()
+    seeds = settings.seeds if settings.seeds is not None else {"paper": 100, "quick": 10}[settings.preset]
+    require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
+    for name in ("studies", "model_bits", "channels", "betas", "scaled_channels", "rho"):
+        require(len(getattr(settings, name)) > 0, f"Give at least one of --{name.replace('_', '-')}.")
+    for study in settings.studies:  # every study's settings are checked before the first one runs
+        for point in points(settings, study):
+            check(point.config)
+    output = Output(settings.out)
+    runs = pd.concat([run_study(study, settings, range(seeds), output, console) for study in settings.studies])
+    first = runs[(runs.experiment == "cs_ucb_channels") & (runs.num_channels == FIRST)]
+    runs = pd.concat([first.assign(experiment="cs_ucb_numerical"), runs])
+    (settings.out / "tables").mkdir(parents=True, exist_ok=True)
+    runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
+    output.tell(console)
+
+
+if __name__ == "__main__":
+    command(main, Settings)
