@@ -9,7 +9,6 @@ import xarray as xr
 from experiments.common import Output
 from experiments.figures import by_scheme
 from jfed.analysis import lines, stacked_lines
-from jfed.analysis.load import schemes
 
 Ideal = Mapping[int, tuple[xr.Dataset, np.ndarray, np.ndarray]]
 FIRST = 5  # channels of Fig. 1
@@ -21,14 +20,14 @@ def ideal_figures(parts: Ideal, runs: pd.DataFrame, output: Output, title: str) 
 
     Args:
         parts: results, gap and regret, (runs, rounds), of each number of channels.
-        runs: rows of all of them.
+        runs: rows of all of them, schemes in the order of legends.
         output: where to.
         title: what the setting is.
     """
     bits = f"{runs.model_bits.iloc[0]:g}"
     n = FIRST if FIRST in parts else next(iter(parts))
     results, gap, regret = parts[n]
-    order, rounds = sorted(set(schemes(results)), key=_place), results["round"].values
+    order, rounds = list(dict.fromkeys(runs.scheme)), results["round"].values
     failed = np.cumsum(results["num_selected"].values - results["num_succeeded"].values, 1)
     panels = {GAP: gap, AVERAGE: gap / rounds, "failed clients": failed, REGRET: regret}
     drawn = {name: by_scheme(results, values, order) for name, values in panels.items()}
@@ -40,12 +39,12 @@ def ideal_figures(parts: Ideal, runs: pd.DataFrame, output: Output, title: str) 
         output.figure(figure, f"fig3_{bits}")
 
 
-def quota_figures(results: xr.Dataset, rate: np.ndarray, references: pd.DataFrame, output: Output, title: str) -> None:
-    """Figs. 4 and 5: the gap, and each client's share of the rounds."""
-    bits = f"{results['model_bits'].values[0]:g}"
-    order, rounds = sorted(set(schemes(results)), key=_place), results["round"].values
+def quota_figures(results: xr.Dataset, rate: np.ndarray, runs: pd.DataFrame, output: Output, title: str) -> None:
+    """Figs. 4 and 5: the gap, and each client's share of the rounds; arguments as above."""
+    bits = f"{runs.model_bits.iloc[0]:g}"
+    order, rounds = list(dict.fromkeys(runs.scheme)), results["round"].values
     spent = np.cumsum(results["round_time_s"].values.astype(float), 1)
-    by_seed = references.set_index("seed").loc[results["seed"].values]
+    by_seed = runs.drop_duplicates("seed").set_index("seed").loc[results["seed"].values]
     gap, regret = (spent - by_seed[name].to_numpy()[:, None] * rounds for name in ("paper_s", "honest_s"))
     panels = {GAP: gap, AVERAGE: gap / rounds, REGRET: regret}
     drawn = {name: by_scheme(results, values, order) for name, values in panels.items()}
@@ -71,9 +70,3 @@ def _over(runs: pd.DataFrame, metric: str, setting: str) -> dict[str, np.ndarray
         str(name): part.pivot(index="seed", columns=setting, values=metric).to_numpy()
         for name, part in runs.groupby("scheme", sort=False)
     }
-
-
-def _place(scheme: str) -> tuple[bool, str]:
-    """Queues after what has none, and the largest beta first."""
-    queues = scheme.startswith("cs-ucb-q-")
-    return queues, f"{-float(scheme.rpartition('q-')[2]):+.9f}" if queues else scheme

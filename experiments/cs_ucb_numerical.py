@@ -38,6 +38,7 @@ from jfed.sweep import Point, changed, methods
 IDEAL = ("uniform", "round-robin", "cs-ucb", rows.BEST)
 MODIFIED = ("cs-ucb", "cs-ucb-truncated")
 QUOTAS = (0.6, 0.5, 0.4)
+TABLES = {"ideal": ("uniform", ("gap", "regret", "failed")), "quotas": ("cs-ucb", ("gap", "regret", "slack"))}
 METRICS = {
     "gap": "Cumulative gap to the paper's reference, s",
     "regret": "Cumulative regret, s",
@@ -129,12 +130,12 @@ def run_study(study: str, settings: Settings, seeds: Sequence[int], output: Outp
             channels = one["num_channels"].values
             each = [(n, one.isel(run=np.flatnonzero(channels == n))) for n in sorted(set(channels.tolist()))]
             parts = {n: (part, *rows.gaps(part, expected_s)) for n, part in each}
-            found = pd.concat([rows.ideal(*part) for part in parts.values()])
+            found = _in_order(pd.concat([rows.ideal(*part) for part in parts.values()]), every)
             ideal_figures(parts, found, output, title)
         elif study == "quotas":
             known = rows.references(config, QUOTAS, seeds)
-            found = rows.quota(one, QUOTAS, known)
-            quota_figures(one, rows.rates(one), known, output, title)
+            found = _in_order(rows.quota(one, QUOTAS, known), every)
+            quota_figures(one, rows.rates(one), found, output, title)
         else:
             found = rows.base(one, "cs_ucb_q_channels")
             scaling_figures(found, output, title)
@@ -144,10 +145,15 @@ def run_study(study: str, settings: Settings, seeds: Sequence[int], output: Outp
     return pd.concat(frames)
 
 
+def _in_order(found: pd.DataFrame, every: Sequence[Point]) -> pd.DataFrame:
+    """Schemes as the points name them, instead of by the alphabet."""
+    names = list(dict.fromkeys(p.coords["method"] for p in every))
+    rank = found.scheme.str.removesuffix(" (oracle)").map(names.index)
+    return found.iloc[np.argsort(rank, kind="stable")]
+
+
 def _tables(study: str, found: pd.DataFrame, title: str, output: Output, console: Console) -> None:
-    baseline, metrics = {"ideal": ("uniform", ("gap", "regret", "failed")), "quotas": ("cs-ucb", ("gap", "slack"))}[
-        study
-    ]
+    baseline, metrics = TABLES[study]
     channels, bits = found.num_channels, found.model_bits.iloc[0]
     shown: Any = found[channels == (FIRST if (channels == FIRST).any() else channels.iloc[0])]
     for metric in metrics:
