@@ -67,6 +67,6 @@ def scaling_figures(runs: pd.DataFrame, output: Output, title: str) -> None:
 def _over(runs: pd.DataFrame, metric: str, setting: str) -> dict[str, np.ndarray]:
     """(seeds, values of the setting) for each scheme."""
     return {
-        str(name): part.pivot(index="seed", columns=setting, values=metric).to_numpy()
-        for name, part in runs.groupby("scheme", sort=False)
+        str(name): group.pivot(index="seed", columns=setting, values=metric).to_numpy()
+        for name, group in runs.groupby("scheme", sort=False)
     }

@@ -29,6 +29,7 @@ from experiments import cs_ucb_rows as rows
 from experiments.common import Output, command, show
 from experiments.cs_ucb_figures import FIRST, ideal_figures, quota_figures, scaling_figures
 from jfed.analysis import compare, comparisons_table
+from jfed.analysis.load import part
 from jfed.commands.settings import parse_settings
 from jfed.config import Config, check
 from jfed.envs import wireless
@@ -122,7 +123,7 @@ def run_study(study: str, settings: Settings, seeds: Sequence[int], output: Outp
     results = jfed.run(every, seeds, out=settings.out, layout=jfed.Layout(record_selected=study == "quotas"))
     frames = []
     for bits in settings.model_bits:
-        one = results.isel(run=np.flatnonzero(results["model_bits"].values == bits))
+        one = part(results, np.flatnonzero(results["model_bits"].values == bits))
         title = f"K = {one.sizes['client']}, m0 = {bits:g} bits, T = {settings.rounds(study)}, {len(seeds)} seeds"
         config = next(p.config for p in every if p.coords["model_bits"] == bits)
         if study == "ideal":

@@ -37,6 +37,7 @@ class Settings(Shared):
     """fedavg, fedprox."""
     cohort_sizes: tuple[int, ...] = (20,)
     """k; sizes after the first run with the first algorithm only, as in Fig. 7."""
+    num_clients: int = 100
     samples_per_client: int = 500
     prox: float = 0.5
     """FedProx's coefficient (gamma in the paper)."""

@@ -13,7 +13,7 @@ from experiments.common import Output
 from experiments.training_report import Study, setting_report, tuned_report
 from jfed.algorithms import local_sgd
 from jfed.algorithms.deadline import Reading
-from jfed.analysis.load import swept
+from jfed.analysis.load import part, swept
 from jfed.commands.settings import parse_axes, parse_settings, require_tune_seeds
 from jfed.config import Training
 from jfed.data.load import load
@@ -40,7 +40,6 @@ class Settings:
     """Seeds 0, 1, ..."""
     minutes: float | None = None
     """Leave in good order after this time; the same command goes on from there."""
-    num_clients: int = 100
     num_rounds: int = 400
     eval_every: int = 2
     test_fraction: float = 0.1
@@ -108,7 +107,7 @@ def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequenc
     results = jfed.run(every, range(settings.seeds), out=settings.out, data_dir=settings.data_dir, layout=layout)
     output = Output(settings.out)
     data = load(settings.dataset, settings.data_dir).title
-    frames = [setting_report(results.isel(run=rows), level, settings.targets, data, study, every, output, console)
+    frames = [setting_report(part(results, rows), level, settings.targets, data, study, every, output, console)
               for level, rows in swept(results)]  # fmt: skip
     runs = pd.concat(frames).drop_duplicates(["scheme", *study.settings, *swept_names, "seed"])
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,9 @@ def per_client(dataset: xr.Dataset) -> pd.DataFrame:
     num_runs, num_clients = dataset.sizes["run"], dataset.sizes["client"]
     columns = _of_runs(dataset, np.full(num_runs, num_clients))
     columns["client"] = np.tile(np.arange(num_clients, dtype=np.int32), num_runs)
-    return pd.DataFrame(columns | _flat(dataset, "client"))
+    frame = pd.DataFrame(columns | _flat(dataset, "client"))
+    exists = frame["times_selected"].notna().to_numpy()  # not a client that only other runs have
+    return frame if exists.all() else frame.loc[exists].reset_index(drop=True)
 
 
 def per_selection(dataset: xr.Dataset) -> pd.DataFrame:

@@ -21,8 +21,8 @@ def load(path: str | Path) -> xr.Dataset:
     Returns:
         Dimensions run, round, client and, with training, eval_round. Coordinates on `run`: method, mode, seed,
         world, oracle (1 for a scheme that is shown the truth), dataset, config (names its settings), the seeds that may
-        be set apart, and one per swept setting. The README
-        lists the variables.
+        be set apart, and one per swept setting. The README lists the variables. Where runs have different numbers of
+        clients, variables by client end in NaN: see `part`.
 
     Raises:
         FileNotFoundError: there are no results.
@@ -52,6 +52,7 @@ def _opened(file: Path) -> xr.Dataset:
 
 def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     """Units as one Dataset along `run`, ordered by method, mode and seed."""
+    parts = _as_wide(parts)
     names = {name: part[name].dtype for part in parts for name in part.coords if part[name].dims == ("run",)}
     filled = []
     for part in parts:
@@ -69,6 +70,29 @@ def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     same = pd.DataFrame({name: whole[name].values for name in names}).duplicated().to_numpy()
     order = np.lexsort([whole[name].values for name in ("seed", "mode", "method")])
     return whole.isel({"run": order[~same[order]]})
+
+
+def _as_wide(parts: Sequence[xr.Dataset]) -> Sequence[xr.Dataset]:
+    """Units of fewer clients filled up to the most: numbers with NaN (None), packed cohorts with nobody (0)."""
+    for dim, fill in (("client", None), ("byte", 0)):
+        most = max(part.sizes.get(dim, 0) for part in parts)
+        lacking = [most - part.sizes.get(dim, most) for part in parts]
+        parts = [
+            part.pad({dim: (0, number)}, constant_values=fill) if number else part
+            for part, number in zip(parts, lacking, strict=True)
+        ]
+    return parts
+
+
+def part(dataset: xr.Dataset, rows: np.ndarray) -> xr.Dataset:
+    """Some runs, without the clients that none of them has."""
+    chosen = dataset.isel(run=rows)
+    missing = chosen["times_selected"].isnull().values.all(0)
+    chosen = chosen.isel(client=np.flatnonzero(~missing))
+    filled = [
+        str(n) for n, v in chosen.data_vars.items() if "client" in v.dims and v.dtype.kind == "f" and n not in REAL
+    ]
+    return chosen.assign({n: chosen[n].astype(np.int32) for n in filled if not chosen[n].isnull().any()})
 
 
 def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
@@ -90,6 +114,7 @@ def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
     return np.array(labels)
 
 
+REAL = ("client_loss", "client_accuracy")  # variables by client that are no whole numbers
 STANDARD = ("method", "mode", "oracle", "config", "seed", "data_seed", "model_seed", "environment_seed")
 
 

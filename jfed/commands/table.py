@@ -90,7 +90,7 @@ def print_tables(results: Any, settings: Settings, console: Console) -> None:
     require(not unswept, f"--tune-over takes swept settings, not {', '.join(unswept)}; {swept}.")
     datasets = ", ".join(sorted(set(results["dataset"].values.astype(str)))).replace("none", "no training")
     for level, chosen in load.swept(results.drop_vars(over)):
-        part = results.isel(run=chosen)
+        part = load.part(results, chosen)
         frame = load.tidy(part, {metric: number.isel(run=chosen)}, keep=over)
         labels = frame.scheme[part["method"].values.astype(str) == settings.baseline].unique()
         baseline = str(labels[0]) if len(labels) == 1 else settings.baseline

@@ -11,7 +11,7 @@ from support import SELECTION, points, run
 
 import jfed
 from jfed.analysis.export import per_client, per_round, per_selection, write
-from jfed.analysis.load import combine
+from jfed.analysis.load import combine, part, swept
 
 K, T = 8, 4
 RECORDED = jfed.Layout(block_size=2, chunk_rounds=T, record_selected=True)
@@ -107,6 +107,26 @@ def test_runs_of_different_length(selected):
     apart = pd.concat([per_selection(short), per_selection(long)])
     keys = ["seed", "cohort_size", "round", "client"]
     assert sorted(pairs[keys].to_numpy().tolist()) == sorted(apart[keys].to_numpy().tolist())
+
+
+def test_runs_of_different_numbers_of_clients():
+    base = jfed.replace(SELECTION, {"num_rounds": T, "cohort_size": 2})
+    both = run(jfed.product(points(base, "random"), {"num_clients": [K, 11]}), [0, 5], RECORDED)
+    few, many = (run(points(jfed.replace(base, {"num_clients": n}), "random"), [0, 5], RECORDED) for n in (K, 11))
+    assert both.sizes["client"] == 11
+    levels = dict(zip((K, 11), swept(both), strict=True))
+    for number, alone in ((K, few), (11, many)):
+        level, rows = levels[number]
+        one = part(both, rows)
+        assert level == {"num_clients": number} and one.sizes["client"] == number
+        for name in ("times_selected", "times_succeeded", "client_class"):
+            np.testing.assert_array_equal(one[name], alone[name])
+            assert one[name].dtype == np.int32
+        of_one = per_selection(both).query("num_clients == @number")[["seed", "round", "client"]]
+        assert of_one.to_numpy().tolist() == per_selection(alone)[["seed", "round", "client"]].to_numpy().tolist()
+    clients = per_client(both)
+    assert clients.groupby("num_clients").size().to_dict() == {K: 2 * K, 11: 22}
+    assert not clients["times_selected"].isna().any()
 
 
 def test_evaluations_stand_on_their_round():

@@ -2,7 +2,9 @@
 
 - `order = [A, B, C]`: A > B > C, every step (one-sided paired tests, the largest p counts; Page's trend beside it).
 - `levels = { setting = [x, y] }`: the same for one scheme's runs at x and y; each scheme of the table.
-- `trend = { setting = "up" }`: rises (or falls, "down") with a setting's values, by Page's test; each scheme.
+- `trend = { setting = "up" }`: rises (or falls, "down") with a setting's values, by Page's test; each of
+  `schemes`, or of the table's.
+- `trend = [A, B, C]`: falls from scheme to scheme, by Page's test: not every step need show.
 - `equal = [A, B]`: means closer than `margin`, or than `relative_margin` times B's mean (two one-sided tests).
 - `near = { A = x }`: A's mean within `margin` of x.
 - `identical = [A, B]`: the same number on every seed.
@@ -64,6 +66,8 @@ def _levels(test: Test, runs: Runs) -> Finding:
 
 
 def _trend(test: Test, runs: Runs) -> Finding:
+    if isinstance(test["trend"], list):
+        return _page(runs.paired(test["trend"], test["metric"]), " > ".join(test["trend"]))
     ((setting, way),) = test["trend"].items()
     if setting not in runs.frame.columns:
         raise Missing(f"no setting {setting!r}")
@@ -72,12 +76,16 @@ def _trend(test: Test, runs: Runs) -> Finding:
         raise Missing(f"fewer than 3 values of {setting}")
 
     def one(scheme: str) -> Finding:
-        scores = _at_levels(test, runs, scheme, setting, values)
-        p, back = page(scores).p, page(scores[:, ::-1]).p
-        verdict = _verdict(p, scores[:, 0] - scores[:, -1])
-        return Finding(verdict, f"trend over {setting}: Page {p_text(p)}", len(scores), back)
+        return _page(_at_levels(test, runs, scheme, setting, values), f"trend over {setting}")
 
-    return _each(runs.schemes(), one)
+    return _each(test.get("schemes", runs.schemes()), one)
+
+
+def _page(scores: np.ndarray, what: str) -> Finding:
+    """Columns from largest to smallest."""
+    p, back = page(scores).p, page(scores[:, ::-1]).p
+    verdict = _verdict(p, scores[:, 0] - scores[:, -1])
+    return Finding(verdict, f"{what}: Page {p_text(p)}", len(scores), back)
 
 
 def _at_levels(test: Test, runs: Runs, scheme: str, setting: str, values: Sequence[Any]) -> np.ndarray:

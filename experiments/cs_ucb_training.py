@@ -1,0 +1,137 @@
+"""CS-UCB and CS-UCB-Q while a model learns: Figs. 2 and 6, multinomial logistic regression on MNIST.
+
+Each selected client makes one SGD step on two images (rate 0.001), and the server averages those who return, by their
+numbers of images. In the ideal scenario 20 clients have equal iid shares, and 5 are selected; in the non-ideal one 10
+clients are available in 90 % of the rounds, two of them with five digits and eight with one, 4 are selected, and a
+client's quota is its share of the images times N / 2.
+
+The paper gives neither beta nor the number of rounds of these figures, nor the sizes: beta = 0.01, 500 rounds, and half
+of each digit's images for the two, half for whoever has that digit alone. `--preset paper` is that, some ten minutes on
+two cores; `quick` the same on the digits that ship with jfed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+import jfed
+from experiments.common import command
+from experiments.figures import by_scheme
+from experiments.training import Settings as Shared
+from experiments.training import further, run
+from experiments.training_report import ACCURACIES, Study
+from jfed.algorithms.deadline import Reading
+from jfed.analysis import lines
+from jfed.config import Config
+from jfed.controllers import fixed
+from jfed.envs import wireless
+from jfed.errors import require
+from jfed.sweep import Point, methods
+
+IDEAL = ("uniform", "round-robin", "local-accuracy", "cs-ucb")
+QUEUED = "cs-ucb-q-0.01"
+NON_IDEAL = ("uniform", "round-robin", "local-accuracy", QUEUED)
+LABELS = (5, 5, 1, 1, 1, 1, 1, 1, 1, 1)  # of each client in the non-ideal scenario
+
+
+@dataclass(frozen=True)
+class Settings(Shared):
+    """Command line; the defaults are those of the preset."""
+
+    scenarios: tuple[Literal["ideal", "non-ideal"], ...] = ("ideal", "non-ideal")
+    model_bits: float = 5e3
+    """m_0 of the wireless cell, as printed."""
+    num_rounds: int = 500
+    eval_every: int = 5
+    samples_per_client: int = 3000
+    """Of the ideal scenario's 20 clients."""
+    samples_per_label: int = 2700
+    """Of the non-ideal scenario's clients, for each of their labels."""
+    test_fraction: float = 0.0
+    test_set: Literal["reserved", "official"] = "official"
+    learning_rate: float = 0.001
+    momentum: float = 0.0
+    batch_size: int = 2
+    missing: Reading = "returned"
+    targets: tuple[float, ...] = (0.5, 0.6, 0.7)
+
+
+def points(settings: Settings) -> list[Point]:
+    """One point per scenario and scheme."""
+    require(len(settings.scenarios) > 0, "Give at least one of --scenarios.")
+    found = []
+    for scenario in settings.scenarios:
+        every = _ideal(settings) if scenario == "ideal" else _non_ideal(settings)
+        found += [Point(p.config, p.coords | {"scenario": scenario}) for p in every]
+    return further(found, settings)
+
+
+def _ideal(settings: Settings) -> list[Point]:
+    training = settings.training("iid", samples_per_client=settings.samples_per_client)
+    return methods(_config(settings, 20, 5, 1.0, training), IDEAL)
+
+
+def _non_ideal(settings: Settings) -> list[Point]:
+    sizes = tuple(settings.samples_per_label * labels for labels in LABELS)
+    labels = (("num_labels", tuple(map(float, LABELS))),)
+    training = settings.training("few_labels", partition_options=labels, samples_per_client=sizes)
+    base = _config(settings, len(LABELS), 4, 0.9, training)
+    quota = tuple((base.cohort_size / 2 * np.array(sizes) / sum(sizes)).tolist())
+    return [
+        Point(jfed.replace(p.config, {"selector.quota": quota}), p.coords) if p.coords["method"] == QUEUED else p
+        for p in methods(base, NON_IDEAL)
+    ]
+
+
+def _config(settings: Settings, num_clients: int, n: int, availability: float, training: Any) -> Config:
+    return Config(
+        num_clients=num_clients,
+        cohort_size=n,
+        num_rounds=settings.num_rounds,
+        eval_every=settings.eval_every,
+        environment=wireless.Options(model_bits=settings.model_bits, availability=availability),
+        controller=fixed.Options(),
+        training=training,
+    )
+
+
+def columns(results: xr.Dataset) -> dict[str, Any]:
+    """What claims need beside accuracy."""
+    return {"time": results["round_time_s"].values.astype(float).sum(1)}
+
+
+def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
+    """Time spent."""
+    spent = np.cumsum(results["round_time_s"].values.astype(float), 1)
+    return {
+        "time": lines(results["round"].values, by_scheme(results, spent, order), xlabel="communication round",
+                      ylabel="simulated time, s", title=title)
+    }  # fmt: skip
+
+
+STUDY = Study(
+    name="cs_ucb_training", settings=("scenario",), metrics=ACCURACIES | {"time": "Total time, seconds"},
+    lower_is_better=("time",), columns=columns, figures=figures,
+)  # fmt: skip
+
+
+def main(settings: Settings) -> None:
+    """Run what is missing, then write tables and figures."""
+    run(settings, points(settings), STUDY, ("cohort_size", "num_clients"))
+
+
+PRESETS = {
+    "quick": Settings(
+        preset="quick", out=Path("out/cs_ucb_quick"), dataset="digits", model="linear", seeds=5, samples_per_client=70,
+        samples_per_label=60, learning_rate=0.05,
+    ),
+    "paper": Settings(preset="paper", out=Path("out/cs_ucb_training"), dataset="mnist", model="linear"),
+}  # fmt: skip
+
+if __name__ == "__main__":
+    command(main, PRESETS)
