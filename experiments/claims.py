@@ -39,7 +39,12 @@ def _paper(paper: str, verdicts: Sequence[Verdict]) -> list[str]:
     lines += ["| claim | what the paper says | where | verdict | numbers |", "|---|---|---|---|---|"]
     notes = []
     for v in verdicts:
-        where = ", ".join([*([v.mode] if v.mode else []), *(str(x) for x in v.setting.values())])
+        where = ", ".join(
+            [
+                *([v.mode] if v.mode else []),
+                *(x if isinstance(x, str) else f"{n} = {x:g}" for n, x in v.setting.items()),
+            ]
+        )
         said = f"{v.claim.claim} ({v.claim.place})"
         seeds = f", {v.finding.seeds} seeds" if v.finding.seeds else ""
         lines.append(f"| {v.claim.id} | {said} | {where} | **{v.finding.verdict}**{seeds} | {v.finding.numbers} |")
@@ -58,9 +63,8 @@ class Settings:
 
 def main(settings: Settings) -> None:
     """Write experiments/README.md."""
-    for out in settings.take:
-        for name, frame in gather([out]).items():
-            frame.to_csv(TABLES / f"{name}.csv", index=False)
+    for name, frame in gather(settings.take).items() if settings.take else ():
+        frame.dropna(axis="columns", how="all").to_csv(TABLES / f"{name}.csv", index=False)
     (HERE / "README.md").write_text(document(gather(sorted(TABLES.glob("*.csv")))))
     print(f"wrote {HERE / 'README.md'}")
 
