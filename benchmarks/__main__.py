@@ -8,7 +8,18 @@ from rich.console import Console
 
 from benchmarks import report
 
-NAMES = ("selection", "convolution", "rounds", "lanes", "steps", "overhead", "compiling", "memory", "analysis")
+NAMES = (
+    "selection",
+    "time_aware",
+    "convolution",
+    "rounds",
+    "lanes",
+    "steps",
+    "overhead",
+    "compiling",
+    "memory",
+    "analysis",
+)
 
 
 def main() -> None:

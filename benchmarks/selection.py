@@ -1,7 +1,7 @@
 """Seed-rounds per second of selection-only E3CS, against the best NumPy loop of one seed.
 
-The paper's numerical setting: K = 100, k = 20, T = 2500, success rates 0.1, 0.3, 0.6, 0.9. jfed's time holds initial
-states, all rounds and the fetching of every round's record; compilation is apart (see `compiling`).
+The paper's numerical setting: K = 100, k = 20, T = 2500, success rates 0.1, 0.3, 0.6, 0.9. Compilation is apart (see
+`compiling`).
 """
 
 import functools
@@ -13,38 +13,14 @@ import numpy as np
 
 import jfed
 from benchmarks import report, workers
-from jfed.engine import simulate, units
+from benchmarks.simulation import simulation
+from jfed.engine.round import Record
 from jfed.selectors import e3cs
 
 ROUNDS = 2500
 BASE = jfed.Config(num_rounds=ROUNDS)
 CLIENTS = {"num_clients": BASE.num_clients, "k": BASE.cohort_size, "eta": 0.5, "rates": [0.1, 0.3, 0.6, 0.9]}
 TARGET = ">= 8"
-
-
-def simulation(options: e3cs.Options, seeds: int, devices: int, block: int) -> Callable[[], tuple[float, float]]:
-    """A function that runs all seeds once: seed-rounds per second, and mean number of returned clients a round."""
-    point = jfed.Point(jfed.replace(BASE, {"selector": options}), {})
-    whole = units.plan([point], range(seeds), units.Layout(block_size=block))
-    program = simulate.program(whole[0].spec, devices)
-    batches = [whole[i : i + devices] for i in range(0, len(whole), devices)]
-    blocks = [jax.tree.map(lambda *xs: np.concatenate(xs), *(u.block() for u in batch)) for batch in batches]
-    pool, chunk = whole[0].pool(), whole[0].spec.chunk_rounds
-
-    def once() -> tuple[float, float]:
-        started, returned = time.perf_counter(), 0
-        for stacked in blocks:
-            state = program.init(pool, stacked)
-            for start in range(1, ROUNDS + 1, chunk):
-                when = simulate.clock(start, min(start + chunk, ROUNDS + 1), ROUNDS, 1)
-                state, record, _ = program.chunk(pool, stacked, state, when)
-                kept = jax.tree.map(np.asarray, record)
-                returned += int(kept.num_succeeded.sum())
-                if not (kept.num_selected == BASE.cohort_size).all():
-                    raise AssertionError("A cohort has the wrong size.")
-        return seeds * ROUNDS / (time.perf_counter() - started), returned / seeds / ROUNDS
-
-    return once
 
 
 def whole_run(options: e3cs.Options, seeds: int) -> float:
@@ -70,13 +46,17 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
     notes = ["The baseline's environment has OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE unset; it uses one process."]
     with workers.Worker("numpy_loop.py") as worker:
         for name, options, seeds, used, block, target in cases:
-            once = simulation(options, seeds, used, block)
+            once = simulation(jfed.replace(BASE, {"selector": options}), seeds, used, block)
             once()
             ours, theirs = [], []
 
-            def measure(once: Callable[[], tuple[float, float]] = once, means: list[float] = ours) -> float:
-                rate, mean = once()
-                means.append(mean)
+            def measure(
+                once: Callable[[], tuple[float, Record]] = once, means: list[float] = ours, number: int = seeds * ROUNDS
+            ) -> float:
+                rate, total = once()
+                if total.num_selected != number * BASE.cohort_size:
+                    raise AssertionError("A cohort has the wrong size.")
+                means.append(float(total.num_succeeded) / number)
                 return rate
 
             def baseline(quota: object = options.quota, means: list[float] = theirs) -> float:

@@ -1,0 +1,36 @@
+"""A selection-only config on all its seeds, without what surrounds a run: what `selection` and `time_aware` measure."""
+
+import time
+from collections.abc import Callable
+
+import jax
+import numpy as np
+
+import jfed
+from jfed.engine import simulate, units
+from jfed.engine.round import Record
+
+
+def simulation(config: jfed.Config, seeds: int, devices: int, block: int) -> Callable[[], tuple[float, Record]]:
+    """A function that runs all seeds once: seed-rounds per second, and the sum of every record over rounds and seeds.
+
+    Its time holds initial states, all rounds and the fetching of every round's record; compilation is apart.
+    """
+    whole = units.plan([jfed.Point(config, {})], range(seeds), units.Layout(block_size=block))
+    program = simulate.program(whole[0].spec, devices)
+    batches = [whole[i : i + devices] for i in range(0, len(whole), devices)]
+    blocks = [jax.tree.map(lambda *xs: np.concatenate(xs), *(u.block() for u in batch)) for batch in batches]
+    pool, chunk, rounds = whole[0].pool(), whole[0].spec.chunk_rounds, config.num_rounds
+
+    def once() -> tuple[float, Record]:
+        started, kept = time.perf_counter(), []
+        for stacked in blocks:
+            state = program.init(pool, stacked)
+            for start in range(1, rounds + 1, chunk):
+                when = simulate.clock(start, min(start + chunk, rounds + 1), rounds, 1)
+                state, record, _ = program.chunk(pool, stacked, state, when)
+                kept.append(jax.tree.map(lambda x, n=when.stop - when.start: np.asarray(x)[: int(n)].sum(), record))
+        rate = seeds * rounds / (time.perf_counter() - started)
+        return rate, jax.tree.map(lambda *xs: float(sum(xs)), *kept)
+
+    return once
