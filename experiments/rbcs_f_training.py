@@ -13,6 +13,7 @@ one epoch and 3 seeds, some forty minutes on two cores; `quick` a small network 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +29,7 @@ from experiments.training_report import ACCURACIES, Study
 from jfed.algorithms.deadline import Reading
 from jfed.analysis import jain, selection_heat
 from jfed.analysis.costs import mean_until
+from jfed.analysis.targets import first_reached
 from jfed.config import Config
 from jfed.controllers import epochs
 from jfed.data.load import load
@@ -90,8 +92,8 @@ def _placed(point: Point, gamma: float) -> Point:
     return Point(point.config, point.coords | {"study": study, "gamma_1": gamma})
 
 
-def columns(results: xr.Dataset) -> dict[str, Any]:
-    """What claims need beside accuracy.
+def columns(target: float, results: xr.Dataset) -> dict[str, Any]:
+    """What claims need beside accuracy; `rounds to target` are those to the highest of the targets.
 
     `area_early` is the mean accuracy over time up to a tenth of what the fastest run of the seed takes, when untrained
     models count as 0; `jitter` the deviation of the steps of accuracy over the last 100 rounds.
@@ -104,6 +106,7 @@ def columns(results: xr.Dataset) -> dict[str, Any]:
     return {
         "experiment": [f"rbcs_f_{NAMES[study]}" for study in results["study"].values.astype(str)],
         "time": time[:, -1],
+        "rounds to target": first_reached(evaluated, accuracy, target),
         "jain": jain(results["times_selected"].values),
         "area_early": mean_until(time[:, evaluated - 1], accuracy, until),
         "jitter": np.diff(accuracy[:, evaluated > evaluated[-1] - 100], axis=1).std(1),
@@ -118,16 +121,18 @@ def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Seque
     return {"selections": selection_heat(by_scheme(results, shares, order), place, xlabel=words, title=title)}
 
 
-STUDY = Study(
-    name="rbcs_f_training", settings=("study", "gamma_1"),
-    metrics=ACCURACIES | {"time": "Cumulative exchange time, seconds"}, lower_is_better=("time",),
-    columns=columns, figures=figures,
-)  # fmt: skip
-
-
 def main(settings: Settings) -> None:
     """Run what is missing, then write tables and figures."""
-    run(settings, points(settings), STUDY, ("cohort_size", "controller.choices"))
+    require(len(settings.targets) > 0, "Give at least one of --targets.")
+    study = Study(
+        name="rbcs_f_training",
+        settings=("study", "gamma_1"),
+        metrics=ACCURACIES | {"time": "Cumulative exchange time, seconds"},
+        columns=partial(columns, max(settings.targets)),
+        figures=figures,
+        lower_is_better=("time",),
+    )
+    run(settings, points(settings), study, ("cohort_size", "controller.choices"))
 
 
 PRESETS = {
