@@ -1,6 +1,6 @@
 """Figs. 1, 3, 4, 5 and 7 of CS-UCB."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -39,8 +39,10 @@ def ideal_figures(parts: Ideal, runs: pd.DataFrame, output: Output, title: str) 
         output.figure(figure, f"fig3_{bits}")
 
 
-def quota_figures(results: xr.Dataset, rate: np.ndarray, runs: pd.DataFrame, output: Output, title: str) -> None:
-    """Figs. 4 and 5: the gap, and each client's share of the rounds; arguments as above."""
+def quota_figures(
+    results: xr.Dataset, rate: np.ndarray, quotas: Sequence[float], runs: pd.DataFrame, output: Output, title: str
+) -> None:
+    """Figs. 4 and 5: the gap, and each client's share of the rounds, (runs, rounds, clients); arguments as above."""
     bits = f"{runs.model_bits.iloc[0]:g}"
     order, rounds = list(dict.fromkeys(runs.scheme)), results["round"].values
     spent = np.cumsum(results["round_time_s"].values.astype(float), 1)
@@ -50,8 +52,11 @@ def quota_figures(results: xr.Dataset, rate: np.ndarray, runs: pd.DataFrame, out
     drawn = {name: by_scheme(results, values, order) for name, values in panels.items()}
     figure = stacked_lines(rounds, drawn, xlabel="communication round", title=f"CS-UCB-Q ({title})")
     output.figure(figure, f"fig4_{bits}")
-    panels = {f"rate of client {k + 1}": by_scheme(results, rate[:, :, k], order) for k in range(rate.shape[2])}
-    output.figure(stacked_lines(rounds, panels, xlabel="communication round", title=f"Selections ({title})"),
+    panels = {
+        f"client {k + 1}, promised {quota:g}": by_scheme(results, rate[:, :, k], order)
+        for k, quota in enumerate(quotas)
+    }
+    output.figure(stacked_lines(rounds, panels, xlabel="communication round", title=f"Share of the rounds ({title})"),
                   f"fig5_{bits}")  # fmt: skip
 
 

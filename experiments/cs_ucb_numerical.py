@@ -136,7 +136,7 @@ def run_study(study: str, settings: Settings, seeds: Sequence[int], output: Outp
         elif study == "quotas":
             known = rows.references(config, QUOTAS, seeds)
             found = _in_order(rows.quota(one, QUOTAS, known), every)
-            quota_figures(one, rows.rates(one), found, output, title)
+            quota_figures(one, rows.rates(one), QUOTAS, found, output, title)
         else:
             found = rows.base(one, "cs_ucb_q_channels")
             scaling_figures(found, output, title)

@@ -1,4 +1,4 @@
-"""The one-way layers of DESIGN.md, read from the imports; and two rules about what modules may hold."""
+"""One-way layers, read from the imports; and two rules about what modules may hold."""
 
 import ast
 from pathlib import Path

@@ -101,3 +101,11 @@ def test_nobody_is_there(name):
         results = run([point(name, world, **changed)], [0], LAYOUT)
         assert not results["num_selected"].values.any()
         assert (results["round_time_s"].values == seconds).all()
+
+
+def test_the_model_stays_where_nobody_is_there():
+    training = jfed.Training(samples_per_client=20, batch_size=8, test_set="official")
+    world = wireless.Options(availability=0.0)
+    results = run([point("uniform", "wireless", environment=world, training=training)], [0], LAYOUT)
+    assert len(set(results["test_loss"].values[0].tolist())) == 1 and not results["num_steps"].values.any()
+    assert (results["round_time_s"].values == 5.0).all()

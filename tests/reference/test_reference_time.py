@@ -94,7 +94,7 @@ def test_run_agrees_with_direct_formulas(cold: bool) -> None:
 @pytest.mark.parametrize(
     ("log", "cold", "size"), [("ln", False, 8.58), ("ln", True, 7.0), ("log2", False, 10.53), ("log2", True, 8.78)]
 )
-def test_fedcs_sizes_of_algorithms_md(log: str, cold: bool, size: float) -> None:
+def test_the_deadline_takes_about_eight_in_two_of_four_readings(log: str, cold: bool, size: float) -> None:
     rng = np.random.default_rng(2)
     level = np.repeat([1.0, 2, 3, 4], 10)
     star = rbcs_f.theta(level, np.ones(40), np.repeat([1000.0, 100, 10, 1], 10), log)
