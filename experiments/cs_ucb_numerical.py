@@ -28,6 +28,7 @@ import jfed
 from experiments import cs_ucb_rows as rows
 from experiments.common import Output, command, show
 from experiments.cs_ucb_figures import FIRST, ideal_figures, quota_figures, scaling_figures
+from experiments.figures import rates
 from jfed.analysis import compare, comparisons_table
 from jfed.analysis.load import part
 from jfed.commands.settings import parse_settings
@@ -136,7 +137,7 @@ def run_study(study: str, settings: Settings, seeds: Sequence[int], output: Outp
         elif study == "quotas":
             known = rows.references(config, QUOTAS, seeds)
             found = _in_order(rows.quota(one, QUOTAS, known), every)
-            quota_figures(one, rows.rates(one), QUOTAS, found, output, title)
+            quota_figures(one, rates(one), QUOTAS, found, output, title)
         else:
             found = rows.base(one, "cs_ucb_q_channels")
             scaling_figures(found, output, title)

@@ -7,9 +7,10 @@ import pandas as pd
 import xarray as xr
 
 import jfed
+from experiments.figures import rates
 from jfed.analysis.load import schemes
 from jfed.analysis.optimum import best_under_quotas, mean_of_smallest, smallest_mean
-from jfed.analysis.quotas import last_broken, rates_so_far
+from jfed.analysis.quotas import last_broken
 from jfed.config import Config
 
 BEST = "cs-ucb-best"
@@ -87,9 +88,3 @@ def quota(results: xr.Dataset, quotas: Sequence[float], known: pd.DataFrame) -> 
         slack_1=slack[:, 0],
         last_violation=last_broken(rate, quotas).max(1),
     )
-
-
-def rates(results: xr.Dataset) -> np.ndarray:
-    """Share of the rounds so far in which each client was selected, (runs, rounds, clients)."""
-    packed = results["selected"].values.astype(np.uint8)
-    return rates_so_far(np.unpackbits(packed, axis=2, count=results.sizes["client"]))

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from jfed.analysis import box_by_class, lines, selection_heat, stacked_lines
 from jfed.analysis.costs import against, cost_grid
 from jfed.analysis.load import schemes
+from jfed.analysis.quotas import rates_so_far
 from jfed.sweep import Point
 
 COSTS = {
@@ -27,6 +28,12 @@ def by_scheme(results: xr.Dataset, values: np.ndarray, order: Sequence[str]) -> 
     """Values of each scheme's runs, schemes in the given order."""
     labels = schemes(results)
     return {scheme: values[labels == scheme].astype(float) for scheme in order}
+
+
+def rates(results: xr.Dataset) -> np.ndarray:
+    """Share of the rounds so far in which each client was selected, (runs, rounds, clients)."""
+    packed = results["selected"].values.astype(np.uint8)
+    return rates_so_far(np.unpackbits(packed, axis=2, count=results.sizes["client"]))
 
 
 def selections(results: xr.Dataset, order: Sequence[str], rates: Sequence[float], title: str) -> Figure:

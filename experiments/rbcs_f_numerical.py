@@ -1,4 +1,4 @@
-"""RBCS-F, Figs. 2 to 4: queues, time and selections in the world of linear exchange times, without any training.
+"""RBCS-F without training, Figs. 2 to 4: queues, time, selections and promises in the world of linear exchange times.
 
 N = 40 clients in four classes, m = 8 a round, available in 80 % of the rounds, beta = 0.15; V = 5, 10, 20, 50 and 100
 beside random selection and FedCS(3). Regret (Definition 1) is a paired difference of round times: against RBCS-F with
@@ -18,13 +18,15 @@ from rich.console import Console
 
 import jfed
 from experiments.common import Output, command, show
-from experiments.figures import by_scheme
+from experiments.figures import by_scheme, rates
 from jfed.analysis import compare, comparisons_table, jain, lines, selection_heat
 from jfed.analysis.load import schemes
+from jfed.analysis.quotas import ROUNDING, last_broken
 from jfed.commands.settings import parse_settings
 from jfed.config import Config, problem
 from jfed.envs import exchange
 from jfed.errors import require
+from jfed.selectors import rbcs_f
 from jfed.sweep import Point, changed, methods
 
 WEIGHTS = ("5", "10", "20", "50", "100")  # V
@@ -69,7 +71,8 @@ def points(settings: Settings) -> list[Point]:
 def per_run(results: xr.Dataset, every: Sequence[Point], reading: str) -> pd.DataFrame:
     """One row per run: what the tables and the claims are made from.
 
-    `queue_slope` is per round and relative to the level, over the last fifth of the rounds; `queue_plateau` the mean
+    `kept` is the share of clients whose rate is at least beta after the last round, `last_violation` the last round
+    after which any client's rate so far is below it. `queue_slope` is per round and relative to the level, over the last fifth of the rounds; `queue_plateau` the mean
     there; `regret` (Definition 1) and `bound` (Theorem 3) are in seconds a round.
     """
     horizon, configs = results.sizes["round"], {p.coords["method"]: p.config for p in every}
@@ -82,6 +85,7 @@ def per_run(results: xr.Dataset, every: Sequence[Point], reading: str) -> pd.Dat
     with np.errstate(invalid="ignore", divide="ignore"):
         slope = np.polyfit(np.arange(tail.shape[1]), np.nan_to_num(tail).T, 1)[0] / plateau
         reached = queues >= 0.9 * plateau[:, None]
+    share, last = promises(results, promised(every))
     best = dict(zip(zip(names, seeds, strict=True), time, strict=True))
     regret = [
         (own - best[(name.replace("rbcs-f-", "rbcs-f-true-"), seed)]) / horizon
@@ -99,6 +103,8 @@ def per_run(results: xr.Dataset, every: Sequence[Point], reading: str) -> pd.Dat
             "time": time,
             "jain": jain(counts),
             "lowest_rate": counts.min(1) / horizon,
+            "kept": share[:, -1],
+            "last_violation": last,
             "mean_cohort": results["num_selected"].values.mean(1),
             "queue_plateau": plateau,
             "queue_slope": slope,
@@ -113,6 +119,23 @@ def per_run(results: xr.Dataset, every: Sequence[Point], reading: str) -> pd.Dat
     return frame
 
 
+def promised(every: Sequence[Point]) -> float:
+    """beta, by which the others are measured too."""
+    return next(p.config.selector.beta for p in every if isinstance(p.config.selector, rbcs_f.Options))
+
+
+def promises(results: xr.Dataset, beta: float) -> tuple[np.ndarray, np.ndarray]:
+    """Share of the clients whose rate so far is at least beta, (runs, rounds), and the last round after which not all
+    of them are, (runs,).
+    """
+    share, last = [], []
+    for run in range(results.sizes["run"]):  # one at a time: all rates need gigabytes
+        (rate,) = rates(results.isel(run=[run]))
+        share.append((rate >= beta - ROUNDING).mean(1))
+        last.append(last_broken(rate, beta).max())
+    return np.array(share), np.array(last)
+
+
 def regret_bound(config: Config, delta: float = 0.05) -> float:
     """Theorem 3 in seconds a round. R is the largest expected time, which bounds the noise; K, never given, is 1."""
     world, scheme, num_rounds = config.environment, config.selector, config.num_rounds
@@ -125,10 +148,10 @@ def regret_bound(config: Config, delta: float = 0.05) -> float:
     return float(config.num_clients * (1 + scheme.beta**2) / (2 * scheme.V) + learning)  # Eq. (24)
 
 
-def figures(results: xr.Dataset, output: Output, title: str) -> None:
-    """Figs. 2, 3 and 4."""
-    kept = np.isin(results["method"].values.astype(str), SHOWN)
-    results = results.isel(run=np.flatnonzero(kept))
+def figures(results: xr.Dataset, beta: float, output: Output, title: str) -> None:
+    """Figs. 2, 3 and 4, and whose promise is kept."""
+    shown = np.isin(results["method"].values.astype(str), SHOWN)
+    results = results.isel(run=np.flatnonzero(shown))
     labels = schemes(results)
     order = sorted(set(labels), key=lambda x: SHOWN.index(x.split(" ")[0]))
     rounds, x = results["round"].values, "round"
@@ -139,6 +162,10 @@ def figures(results: xr.Dataset, output: Output, title: str) -> None:
     times = by_scheme(results, np.cumsum(results["round_time_s"].values.astype(float), 1), order)
     figure = lines(rounds, times, xlabel=x, ylabel="cumulative time, s", title=f"Exchange time ({title})")
     output.figure(figure, "fig3_time")
+    share, _ = promises(results, beta)
+    figure = lines(rounds, by_scheme(results, share, order), xlabel=x,
+                   ylabel=f"share of clients with a rate of {beta:g}", title=f"Promises kept ({title})")  # fmt: skip
+    output.figure(figure, "promises")
     shares = np.sort(results["times_selected"].values, 1) / len(rounds)
     place = np.arange(1, shares.shape[1] + 1)
     figure = selection_heat(by_scheme(results, shares, order), place, xlabel="client, least selected first",
@@ -152,7 +179,7 @@ def main(settings: Settings) -> None:
     seeds = settings.seeds if settings.seeds is not None else {"paper": 100, "quick": 10}[settings.preset]
     require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
     every = points(settings)
-    results = jfed.run(every, range(seeds), out=settings.out)
+    results = jfed.run(every, range(seeds), out=settings.out, layout=jfed.Layout(record_selected=True))
     title = f"N = {settings.num_clients}, m = {settings.cohort_size}, T = {settings.num_rounds}, {seeds} seeds"
     if settings.reading == "faithful":
         title += ", as printed"
@@ -166,7 +193,7 @@ def main(settings: Settings) -> None:
         table = comparisons_table(found, f"{words} ({title})")
         output.table(table, metric)
         show(table, console)
-    figures(results, output, title)
+    figures(results, promised(every), output, title)
     output.tell(console)
 
 

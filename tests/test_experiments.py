@@ -174,7 +174,7 @@ def test_rbcs_f_numerical(tmp_path, capsys):
     rbcs_f_numerical.main(settings)
     assert "scheme minus uniform" in capsys.readouterr().out
     assert {p.name for p in (tmp_path / "figures").glob("*.png")} == {
-        "fig2_queues.png", "fig3_time.png", "fig4_selections.png"
+        "fig2_queues.png", "fig3_time.png", "fig4_selections.png", "promises.png"
     }  # fmt: skip
     runs = pd.read_csv(tmp_path / "tables" / "per_run.csv").set_index(["scheme", "seed"])
     assert len(runs) == 3 * (len(rbcs_f_numerical.SHOWN) + len(rbcs_f_numerical.WEIGHTS))
