@@ -72,8 +72,9 @@ def per_run(results: xr.Dataset, every: Sequence[Point], reading: str) -> pd.Dat
     """One row per run: what the tables and the claims are made from.
 
     `kept` is the share of clients whose rate is at least beta after the last round, `last_violation` the last round
-    after which any client's rate so far is below it. `queue_slope` is per round and relative to the level, over the last fifth of the rounds; `queue_plateau` the mean
-    there; `regret` (Definition 1) and `bound` (Theorem 3) are in seconds a round.
+    after which any client's rate so far is below it. `queue_slope` is per round and relative to the level, over the
+    last fifth of the rounds; `queue_plateau` the mean there; `regret` (Definition 1) and `bound` (Theorem 3) are in
+    seconds a round.
     """
     horizon, configs = results.sizes["round"], {p.coords["method"]: p.config for p in every}
     names, seeds = results["method"].values.astype(str), results["seed"].values
