@@ -30,9 +30,11 @@ class Output:
         """Write a figure as PNG and PDF."""
         self.files.extend(save(figure, self.out / "figures", stem))
 
-    def tell(self, console: Console) -> None:
-        """Print where everything is."""
-        console.print(f"\nResults  {self.out / 'results'}  (read them with jfed.load({str(self.out)!r}))")
+    def tell(self, console: Console, results: Sequence[Path] = ()) -> None:
+        """Print where everything is; results are in `out`, or in folders of their own."""
+        console.print()
+        for folder in results or [self.out]:
+            console.print(f"Results  {folder / 'results'}  (read them with jfed.load({str(folder)!r}))")
         for kind in ("tables", "figures"):
             stems = sorted({f.stem for f in self.files if f.parent.name == kind})
             endings = sorted({f.suffix for f in self.files if f.parent.name == kind})

@@ -32,7 +32,8 @@ from experiments.figures import rates
 from jfed.analysis import compare, comparisons_table
 from jfed.analysis.load import part
 from jfed.commands.settings import parse_settings
-from jfed.config import Config, check
+from jfed.config import Config
+from jfed.engine.units import plan
 from jfed.envs import wireless
 from jfed.errors import require
 from jfed.sweep import Point, changed, methods
@@ -58,13 +59,13 @@ class Settings:
     seeds: int | None = None
     """Seeds 0, 1, ...; the preset's number by default."""
     out: Path = Path("out/cs_ucb_numerical")
-    """Where results, tables and figures go; what is done there is not done again."""
+    """Where tables and figures go, and each study's results in a folder of its own; what is done is not done again."""
     studies: tuple[Literal["ideal", "quotas", "scaling"], ...] = ("ideal", "quotas", "scaling")
     model_bits: tuple[float, ...] = (5e3, 5e4)
     """m_0: as printed, and where the pictures of the paper appear."""
     num_clients: int = 20
     channels: tuple[int, ...] = (2, 4, 5, 10)
-    """N of Fig. 3; the first that is 5 is Fig. 1's."""
+    """N of Fig. 3; Fig. 1 is at 5 of them."""
     betas: tuple[float, ...] = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
     """Weights of the queues; the paper names 1e-5 only."""
     scaled_channels: tuple[int, ...] = (4, 6, 8, 10)
@@ -74,14 +75,14 @@ class Settings:
     num_rounds: int | None = None
     """T; 5000 (20000 in Fig. 7), or a tenth of that in a quick run."""
     set: tuple[str, ...] = ()
-    """Further settings by path, such as environment.tau_max_s=2."""
+    """Further settings by path, such as environment.radius_m=300."""
     data_dir: str | None = None
     """Not used here: nothing is trained."""
 
     def rounds(self, study: str) -> int:
         """T of a study."""
         whole = {"ideal": 5000, "quotas": 5000, "scaling": 20000}[study]
-        return self.num_rounds or whole // {"paper": 1, "quick": 10}[self.preset]
+        return whole // {"paper": 1, "quick": 10}[self.preset] if self.num_rounds is None else self.num_rounds
 
 
 def points(settings: Settings, study: str) -> list[Point]:
@@ -94,7 +95,13 @@ def points(settings: Settings, study: str) -> list[Point]:
             base = Config(num_clients, n, settings.rounds(study), environment=world)
             where = {"study": study, "model_bits": bits, "num_channels": n}
             found += [Point(p.config, p.coords | where) for p in _schemes(base, study, settings)]
-    return changed(found, parse_settings(settings.set))
+    delta = parse_settings(settings.set)
+    for path in ("cohort_size", "num_clients", "num_rounds", "selector.quota", "environment.availability"):
+        require(path not in delta, f"{path} is part of the studies here: see --help.")
+    limit = delta.get("environment.tau_max_s")  # what clients cannot exceed is what their rewards are measured by
+    if limit is not None:
+        delta.setdefault("selector.tau_max_s", limit)
+    return changed(found, delta)
 
 
 def _schemes(base: Config, study: str, settings: Settings) -> list[Point]:
@@ -121,7 +128,8 @@ def scaled(num_clients: int, rho: float) -> tuple[float, ...]:
 def run_study(study: str, settings: Settings, seeds: Sequence[int], output: Output, console: Console) -> pd.DataFrame:
     """Run a study, draw its figures, and return its rows."""
     every = points(settings, study)
-    results = jfed.run(every, seeds, out=settings.out, layout=jfed.Layout(record_selected=study == "quotas"))
+    layout = jfed.Layout(record_selected=study == "quotas")
+    results = jfed.run(every, seeds, out=settings.out / study, layout=layout)
     frames = []
     for bits in settings.model_bits:
         one = part(results, np.flatnonzero(results["model_bits"].values == bits))
@@ -131,13 +139,14 @@ def run_study(study: str, settings: Settings, seeds: Sequence[int], output: Outp
             expected_s = jfed.outcomes(jfed.replace(config, {"num_rounds": 1}), seeds).expected_latency_s[:, 0]
             channels = one["num_channels"].values
             each = [(n, one.isel(run=np.flatnonzero(channels == n))) for n in sorted(set(channels.tolist()))]
-            parts = {n: (part, *rows.gaps(part, expected_s)) for n, part in each}
-            found = _in_order(pd.concat([rows.ideal(*part) for part in parts.values()]), every)
+            parts = {n: (own, *rows.gaps(own, expected_s)) for n, own in each}
+            found = _in_order(pd.concat([rows.ideal(*own) for own in parts.values()]), every)
             ideal_figures(parts, found, output, title)
         elif study == "quotas":
             known = rows.references(config, QUOTAS, seeds)
-            found = _in_order(rows.quota(one, QUOTAS, known), every)
-            quota_figures(one, rates(one), QUOTAS, found, output, title)
+            so_far = rates(one)
+            found = _in_order(rows.quota(one, so_far, QUOTAS, known), every)
+            quota_figures(one, so_far, QUOTAS, found, output, title)
         else:
             found = rows.base(one, "cs_ucb_q_channels")
             scaling_figures(found, output, title)
@@ -172,16 +181,16 @@ def main(settings: Settings) -> None:
     require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
     for name in ("studies", "model_bits", "channels", "betas", "scaled_channels", "rho"):
         require(len(getattr(settings, name)) > 0, f"Give at least one of --{name.replace('_', '-')}.")
-    for study in settings.studies:  # every study's settings are checked before the first one runs
-        for point in points(settings, study):
-            check(point.config)
+    studies = list(dict.fromkeys(settings.studies))
+    for study in studies:  # every study's settings are checked before the first one runs
+        plan(points(settings, study), range(seeds), jfed.Layout())
     output = Output(settings.out)
-    runs = pd.concat([run_study(study, settings, range(seeds), output, console) for study in settings.studies])
+    runs = pd.concat([run_study(study, settings, range(seeds), output, console) for study in studies])
     first = runs[(runs.experiment == "cs_ucb_channels") & (runs.num_channels == FIRST)]
     runs = pd.concat([first.assign(experiment="cs_ucb_numerical"), runs])
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)
     runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
-    output.tell(console)
+    output.tell(console, [settings.out / study for study in studies])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import pandas as pd
 import xarray as xr
 
 import jfed
-from experiments.figures import rates
 from jfed.analysis.load import schemes
 from jfed.analysis.optimum import best_under_quotas, mean_of_smallest, smallest_mean
 from jfed.analysis.quotas import last_broken
@@ -53,7 +52,8 @@ def ideal(results: xr.Dataset, gap: np.ndarray, regret: np.ndarray) -> pd.DataFr
     """
     horizon = results.sizes["round"]
     at = {f"gap_{look}": gap[:, look - 1] if look <= horizon else np.nan for look in LOOKS}
-    half, quarter = regret[:, horizon // 2 - 1], regret[:, max(horizon // 4, 1) - 1]
+    start = np.pad(regret, ((0, 0), (1, 0)))  # 0 before the first round
+    half, quarter = start[:, horizon // 2], start[:, horizon // 4]
     late, early = regret[:, -1] - half, half - quarter
     return base(results, "cs_ucb_channels").assign(
         **at, gap=gap[:, -1], regret=regret[:, -1], regret_late=late, regret_early=early
@@ -72,14 +72,13 @@ def references(config: Config, quotas: Sequence[float], seeds: Sequence[int]) ->
     return pd.DataFrame(rows)
 
 
-def quota(results: xr.Dataset, quotas: Sequence[float], known: pd.DataFrame) -> pd.DataFrame:
-    """Rows of one m_0 of the study of quotas.
+def quota(results: xr.Dataset, rate: np.ndarray, quotas: Sequence[float], known: pd.DataFrame) -> pd.DataFrame:
+    """Rows of one m_0 of the study of quotas; `rate` is each client's share of the rounds so far.
 
     `slack` is the smallest client's rate beyond its quota after T rounds, `slack_1` client 1's, and `last_violation`
     the last round after which anybody's rate so far is below its quota.
     """
     frame = base(results, "cs_ucb_q_numerical").merge(known, on="seed", how="left", validate="many_to_one")
-    rate = rates(results)
     slack = rate[:, -1] - np.array(quotas)
     return frame.assign(
         gap=frame["time"] - frame["num_rounds"] * frame["paper_s"],

@@ -5,9 +5,9 @@ numbers of images. In the ideal scenario 20 clients have equal iid shares, and 5
 clients are available in 90 % of the rounds, two of them with five digits and eight with one, 4 are selected, and a
 client's quota is its share of the images times N / 2.
 
-The paper gives neither beta nor the number of rounds of these figures, nor the sizes: beta = 0.01, 500 rounds, and half
-of each digit's images for the two, half for whoever has that digit alone. `--preset paper` is that, some ten minutes on
-two cores; `quick` the same on the digits that ship with jfed.
+The paper gives neither beta nor the number of rounds of these figures, nor the sizes: beta = 0.01, 500 rounds, and as
+many images of each digit for either of the two as for a client that has it alone. `--preset paper` is that, some twenty
+minutes on two cores; `quick` the same on the digits that ship with jfed.
 """
 
 from collections.abc import Sequence
@@ -43,6 +43,8 @@ LABELS = (5, 5, 1, 1, 1, 1, 1, 1, 1, 1)  # of each client in the non-ideal scena
 class Settings(Shared):
     """Command line; the defaults are those of the preset."""
 
+    preset: Literal["quick", "paper"]
+    """quick: shipped digits, a minute or two on two cores; paper: MNIST."""
     scenarios: tuple[Literal["ideal", "non-ideal"], ...] = ("ideal", "non-ideal")
     model_bits: float = 5e3
     """m_0 of the wireless cell, as printed."""
@@ -110,7 +112,7 @@ def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Seque
     spent = np.cumsum(results["round_time_s"].values.astype(float), 1)
     return {
         "time": lines(results["round"].values, by_scheme(results, spent, order), xlabel="communication round",
-                      ylabel="simulated time, s", title=title)
+                      ylabel="simulated time, s", title=f"Time spent ({title})")
     }  # fmt: skip
 
 

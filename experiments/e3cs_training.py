@@ -105,5 +105,5 @@ def study(dataset: str) -> Study:
 
 def main(settings: Settings) -> None:
     """Run what is missing, then write tables and figures."""
-    flags = ("cohort_size", "training.partition", "training.algorithm")
+    flags = ("num_clients", "cohort_size", "training.partition", "training.algorithm")
     run(settings, points(settings), study(settings.dataset), flags)

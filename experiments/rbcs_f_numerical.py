@@ -68,7 +68,9 @@ def points(settings: Settings) -> list[Point]:
     return changed(methods(base, names), parse_settings(settings.set))
 
 
-def per_run(results: xr.Dataset, every: Sequence[Point], reading: str) -> pd.DataFrame:
+def per_run(
+    results: xr.Dataset, every: Sequence[Point], reading: str, kept: tuple[np.ndarray, np.ndarray]
+) -> pd.DataFrame:
     """One row per run: what the tables and the claims are made from.
 
     `kept` is the share of clients whose rate is at least beta after the last round, `last_violation` the last round
@@ -86,7 +88,7 @@ def per_run(results: xr.Dataset, every: Sequence[Point], reading: str) -> pd.Dat
     with np.errstate(invalid="ignore", divide="ignore"):
         slope = np.polyfit(np.arange(tail.shape[1]), np.nan_to_num(tail).T, 1)[0] / plateau
         reached = queues >= 0.9 * plateau[:, None]
-    share, last = promises(results, promised(every))
+    share, last = kept
     best = dict(zip(zip(names, seeds, strict=True), time, strict=True))
     regret = [
         (own - best[(name.replace("rbcs-f-", "rbcs-f-true-"), seed)]) / horizon
@@ -149,10 +151,10 @@ def regret_bound(config: Config, delta: float = 0.05) -> float:
     return float(config.num_clients * (1 + scheme.beta**2) / (2 * scheme.V) + learning)  # Eq. (24)
 
 
-def figures(results: xr.Dataset, beta: float, output: Output, title: str) -> None:
+def figures(results: xr.Dataset, share: np.ndarray, beta: float, output: Output, title: str) -> None:
     """Figs. 2, 3 and 4, and whose promise is kept."""
     shown = np.isin(results["method"].values.astype(str), SHOWN)
-    results = results.isel(run=np.flatnonzero(shown))
+    results, share = results.isel(run=np.flatnonzero(shown)), share[shown]
     labels = schemes(results)
     order = sorted(set(labels), key=lambda x: SHOWN.index(x.split(" ")[0]))
     rounds, x = results["round"].values, "round"
@@ -163,7 +165,6 @@ def figures(results: xr.Dataset, beta: float, output: Output, title: str) -> Non
     times = by_scheme(results, np.cumsum(results["round_time_s"].values.astype(float), 1), order)
     figure = lines(rounds, times, xlabel=x, ylabel="cumulative time, s", title=f"Exchange time ({title})")
     output.figure(figure, "fig3_time")
-    share, _ = promises(results, beta)
     figure = lines(rounds, by_scheme(results, share, order), xlabel=x,
                    ylabel=f"share of clients with a rate of {beta:g}", title=f"Promises kept ({title})")  # fmt: skip
     output.figure(figure, "promises")
@@ -179,13 +180,16 @@ def main(settings: Settings) -> None:
     console = Console()
     seeds = settings.seeds if settings.seeds is not None else {"paper": 100, "quick": 10}[settings.preset]
     require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
+    for path in ("cohort_size", "num_clients", "num_rounds", "environment.reading"):
+        require(path not in parse_settings(settings.set), f"{path} has a flag of its own here: see --help.")
     every = points(settings)
     results = jfed.run(every, range(seeds), out=settings.out, layout=jfed.Layout(record_selected=True))
     title = f"N = {settings.num_clients}, m = {settings.cohort_size}, T = {settings.num_rounds}, {seeds} seeds"
     if settings.reading == "faithful":
         title += ", as printed"
     output = Output(settings.out)
-    runs = per_run(results, every, settings.reading)
+    kept = promises(results, promised(every))
+    runs = per_run(results, every, settings.reading, kept)
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)
     runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
     shown: Any = pd.concat([runs.loc[runs.scheme == name] for name in SHOWN])
@@ -194,7 +198,7 @@ def main(settings: Settings) -> None:
         table = comparisons_table(found, f"{words} ({title})")
         output.table(table, metric)
         show(table, console)
-    figures(results, promised(every), output, title)
+    figures(results, kept[0], promised(every), output, title)
     output.tell(console)
 
 

@@ -40,7 +40,7 @@ from jfed.sweep import Point, methods
 SCHEMES = ("uniform", "rbcs-f-5", "rbcs-f-20", "rbcs-f-50", "fedcs-3")
 GAMMA2 = ("dirichlet-10", "dirichlet-1", "dirichlet-0.5", "dirichlet-0.1")
 NAMES = {"schemes": "training", "fairness": "fairness"}  # of the two studies, as claims name their runs
-EARLY = 0.1  # share of the time of the fastest run of a seed
+EARLY = 0.5  # share of the time of the fastest run of a seed
 
 
 @dataclass(frozen=True)
@@ -95,21 +95,22 @@ def _placed(point: Point, gamma: float) -> Point:
 def columns(target: float, results: xr.Dataset) -> dict[str, Any]:
     """What claims need beside accuracy; `rounds to target` are those to the highest of the targets.
 
-    `area_early` is the mean accuracy over time up to a tenth of what the fastest run of the seed takes, when untrained
-    models count as 0; `jitter` the deviation of the steps of accuracy over the last 100 rounds.
+    `area_early` is the mean accuracy over time up to half of what the fastest run of the seed takes, before the first
+    evaluation 0; `jitter` the deviation of the steps of accuracy over the last 100 rounds.
     """
     accuracy, evaluated = results["test_accuracy"].values, results["eval_round"].values
     time = np.cumsum(results["round_time_s"].values.astype(float), 1)
     seeds = results["seed"].values
     fastest = {seed: time[seeds == seed, -1].min() for seed in set(seeds)}
     until = EARLY * np.array([fastest[seed] for seed in seeds])
+    steps = np.diff(accuracy[:, evaluated > evaluated[-1] - 100], axis=1)
     return {
         "experiment": [f"rbcs_f_{NAMES[study]}" for study in results["study"].values.astype(str)],
         "time": time[:, -1],
         "rounds to target": first_reached(evaluated, accuracy, target),
         "jain": jain(results["times_selected"].values),
         "area_early": mean_until(time[:, evaluated - 1], accuracy, until),
-        "jitter": np.diff(accuracy[:, evaluated > evaluated[-1] - 100], axis=1).std(1),
+        "jitter": steps.std(1) if steps.size else np.full(len(steps), np.nan),
     }
 
 
@@ -118,7 +119,8 @@ def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Seque
     shares = np.sort(results["times_selected"].values, 1) / results.sizes["round"]
     place = np.arange(1, shares.shape[1] + 1)
     words = "client, least selected first"
-    return {"selections": selection_heat(by_scheme(results, shares, order), place, xlabel=words, title=title)}
+    figure = selection_heat(by_scheme(results, shares, order), place, xlabel=words, title=f"Selections ({title})")
+    return {"selections": figure}
 
 
 def main(settings: Settings) -> None:
@@ -132,13 +134,14 @@ def main(settings: Settings) -> None:
         figures=figures,
         lower_is_better=("time",),
     )
-    run(settings, points(settings), study, ("cohort_size", "controller.choices"))
+    run(settings, points(settings), study, ("num_clients", "cohort_size", "controller.choices"))
 
 
 PRESETS = {
     "quick": Settings(
         preset="quick", out=Path("out/rbcs_f_quick"), dataset="digits", model="cnn", seeds=5, gamma1=(1.0,),
-        num_rounds=100, samples_per_client=35, learning_rate=0.1, batch_size=10, epochs=1, targets=(0.5, 0.7, 0.8),
+        num_rounds=100, samples_per_client=35, eval_every=1, learning_rate=0.1, batch_size=10, epochs=1,
+        targets=(0.5, 0.7, 0.8),
     ),
     "small": Settings(
         preset="small", out=Path("out/rbcs_f_small"), dataset="fashion_mnist", model="rbcs-f-fashion", seeds=3,

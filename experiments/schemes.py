@@ -5,7 +5,7 @@ is refused without.
 """
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import jfed
@@ -33,6 +33,9 @@ def row(name: str, example: str, number: str) -> str:
     """One scheme's line."""
     options = method(example)
     words = (sys.modules[type(options).__module__].__doc__ or "").splitlines()[0].rstrip(".")
+    if not number:  # several names of one file
+        own = [f"{f.name} {getattr(options, f.name)}" for f in fields(options) if getattr(options, f.name) != f.default]
+        words += f" ({', '.join(own)})" if own else ""
     tried = {world: _tried(example, world) for world in ENVIRONMENTS}
     point = jfed.Point(jfed.replace(BASE, {"selector": options, "training": TRAINING}), {})
     selector = build(plan([point], [0], Layout())[0].spec).selector

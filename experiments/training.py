@@ -98,7 +98,7 @@ def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequenc
     require(settings.seeds >= 1, f"At least one seed is needed, found {settings.seeds}.")
     require(all(0 < t <= 1 for t in settings.targets), f"Targets are accuracies in (0, 1], found {settings.targets}.")
     axes = parse_axes(settings.sweep)
-    for path in flags:
+    for path in ("num_rounds", *flags):
         require(path not in axes | parse_settings(settings.set), f"{path} has a flag of its own here: see --help.")
     require_tune_seeds(settings.tune_seeds, settings.seeds, list(axes))
     swept_names = [coordinate(path) for path in axes]

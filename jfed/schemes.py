@@ -4,6 +4,7 @@ A name is a scheme's own, such as `fedcs`, or one with a number: `rbcs-f-50` is 
 for is in `FAMILIES`.
 """
 
+import dataclasses
 import re
 from collections.abc import Callable
 from typing import Any, Literal
@@ -77,6 +78,15 @@ def method(name: str, mode: Mode = "faithful") -> Any:
         if kind in FAMILIES and number != "inc":
             return FAMILIES[kind][1](float(number))
     raise unknown("scheme", name, [*METHODS, *examples()])
+
+
+def number_of(name: str) -> str:
+    """The option that the number in a scheme's name stands for, such as V; "" where there is none."""
+    match = _NAME.fullmatch(name)
+    if name in METHODS or not match or match[1] not in FAMILIES:
+        return ""
+    low, high = (FAMILIES[match[1]][1](number) for number in (0.25, 0.5))
+    return next(f.name for f in dataclasses.fields(low) if getattr(low, f.name) != getattr(high, f.name))
 
 
 def examples() -> list[str]:

@@ -79,8 +79,10 @@ def changed(points: Sequence[Point], delta: Mapping[str, Any]) -> list[Point]:
             not fit.
     """
     for path in delta:
+        stands = [schemes.number_of(str(p.coords.get("method", ""))) for p in points]
         require(
-            path not in NAMED and not any(coordinate(path) in p.coords for p in points),
+            path not in (*NAMED, *(f"selector.{name}" for name in stands))
+            and not any(coordinate(path) in p.coords for p in points),
             f"{path} is what a scheme's name stands for here: choose it by the schemes or the mode.",
         )
     _require_known(points, delta)

@@ -162,6 +162,12 @@ def test_settings_by_path():
     assert for_e3cs[0] == points[0] and for_e3cs[1].config.selector.eta == 0.1
     with pytest.raises(ConfigError, match="must be float, found 'x'"):
         changed(points, {"selector.eta": "x"})
+    timed = jfed.methods(
+        jfed.Config(num_clients=40, cohort_size=8), ["rbcs-f-5", "cs-ucb-q-0.1", "fedcs-3", "dirichlet-1"]
+    )
+    for named in ("selector.V", "selector.beta", "selector.deadline_s", "selector.gamma2"):
+        with pytest.raises(ConfigError, match="what a scheme's name stands for"):
+            changed(timed, {named: 1.0})
     for named in ("selector.quota", "selector.sampler", "mode"):
         with pytest.raises(ConfigError, match="what a scheme's name stands for"):
             changed(points, {named: "exact"})
@@ -202,16 +208,26 @@ def test_cs_ucb_numerical(tmp_path, capsys):
     assert [sum(runs.experiment == name) for name in names] == [3 * 4, 3 * 8, 3 * 4, 3 * 2]
     best = runs[runs.scheme == "cs-ucb-best (oracle)"]
     assert (best.regret == 0).all() and (best.regret_late == 0).all() and best.gap_5000.isna().all()
-    results = jfed.load(tmp_path)
+    results = jfed.load(tmp_path / "quotas")
     queued = runs[(runs.scheme == "cs-ucb-q-0.1") & (runs.seed == 2)].iloc[-1]
     row = (results["method"].values == "cs-ucb-q-0.1") & (results["seed"].values == 2)
-    rate = results["times_selected"].values[row][0, :3] / 40
+    rate = results["times_selected"].values[row][0] / 40
     assert np.isclose(queued.slack, (rate - cs_ucb_numerical.QUOTAS).min(), atol=1e-5)
     assert np.isclose(queued.gap, queued.time - 40 * queued.paper_s, rtol=1e-4) and queued.honest_s > queued.paper_s
-    ids = {v.claim.id for v in judge_all(gather([tmp_path])) if v.finding.seeds == 3}
-    assert ids == {"U-2", "U-3"}  # others need 5000 rounds, more betas, or three numbers of channels
-    with pytest.raises(ConfigError, match="quotas of 3 clients a round in all with k = 2"):
-        cs_ucb_numerical.main(dataclasses.replace(settings, scaled_channels=(2,), rho=(3.0,)))
+    assert all(v.finding.verdict in ("not run", "untestable as printed") for v in judge_all(gather([tmp_path])))
+    longer = runs[runs.experiment == "cs_ucb_numerical"].assign(num_rounds=5000)
+    found = {v.claim.id for v in judge_all({"cs_ucb_numerical": longer}) if v.finding.seeds == 3}
+    assert found == {"U-2", "U-3"}  # as far as 40 rounds have columns
+    for change, sentence in (
+        ({"scaled_channels": (2,), "rho": (3.0,)}, "quotas of 3 clients a round in all with k = 2"),
+        ({"set": ("cohort_size=3",)}, "cohort_size is part of the studies"),
+        ({"set": ("environment.availability=0.5",)}, "environment.availability is part of the studies"),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            cs_ucb_numerical.main(dataclasses.replace(settings, out=tmp_path / "refused", **change))
+    assert not (tmp_path / "refused").exists()
+    slower = cs_ucb_numerical.points(dataclasses.replace(settings, set=("environment.tau_max_s=2.0",)), "ideal")
+    assert {getattr(p.config.selector, "tau_max_s", 2.0) for p in slower} == {2.0}
 
 
 def test_training_against_time(tmp_path, capsys):
@@ -224,7 +240,17 @@ def test_training_against_time(tmp_path, capsys):
     runs = pd.read_csv(tmp_path / "tables" / "per_run.csv")
     assert set(runs.experiment) == {"rbcs_f_training", "rbcs_f_fairness"} and set(runs.gamma_1) == {1.0, math.inf}
     assert (runs["rounds to target"] == math.inf).all() and (runs.time > 0).all()
-    assert runs[["area_early", "jitter"]].notna().all().all()
+    results = jfed.load(tmp_path)
+    one = results.isel(run=[0])
+    time, accuracy = np.cumsum(one["round_time_s"].values[0]), one["test_accuracy"].values[0]
+    alike = np.all([results[name].values == one[name].values for name in ("seed", "study", "gamma_1")], 0)
+    of_seed = results.isel(run=np.flatnonzero(alike))
+    until = 0.5 * of_seed["round_time_s"].sum("round").values.min()
+    area = sum(a * max(min(end, until) - t, 0) for a, t, end in zip(accuracy, time, [*time[1:], np.inf], strict=True))
+    row = runs[(runs.seed == one["seed"].item()) & (runs.gamma_1 == one["gamma_1"].item())]
+    row = row[row.scheme == one["method"].item()].iloc[0]
+    assert np.isclose(row.area_early, area / until, rtol=1e-4) and 0 < row.area_early < 1
+    assert np.isclose(row.jitter, np.diff(accuracy).std(), rtol=1e-3)
     assert (tmp_path / "figures" / "accuracy_by_time_schemes_gamma_1_inf.png").exists()
     with pytest.raises(ConfigError, match="gamma1 must be positive"):
         rbcs_f_training.main(dataclasses.replace(settings, gamma1=(0.0,)))

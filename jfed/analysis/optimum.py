@@ -98,7 +98,7 @@ def upper_bound(means: ArrayLike, available: ArrayLike, quotas: ArrayLike, most:
     order = np.argsort(-mu, kind="stable")
     mu, here, c = mu[order], here[:, order], c[order]
     cuts, levels = [], []
-    prices, least, highest = np.zeros(len(mu)), np.inf, 1.0
+    prices, least, highest, before = np.zeros(len(mu)), np.inf, 1.0, np.inf
     for _ in range(1000):
         value, slope = _dual(mu, here, c, most, prices)
         least = min(least, value)
@@ -108,9 +108,9 @@ def upper_bound(means: ArrayLike, available: ArrayLike, quotas: ArrayLike, most:
         found: Any = linprog(np.append(np.zeros(len(mu)), 1.0), np.array(cuts), levels, bounds=bounds, method="highs")
         below, prices = found.fun, found.x[:-1]
         if least - below <= tolerance:
-            if prices.max() < highest:
+            if prices.max() < highest or before - least <= tolerance:  # a larger box gains nothing
                 return float(least)
-            highest *= 4  # the box of prices was too small
+            before, highest = least, 4 * highest
             if highest > 1e6:
                 break
     raise ValueError("no policy keeps these quotas, as far as this sample tells")

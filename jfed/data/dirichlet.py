@@ -34,15 +34,15 @@ def dirichlet(
 ) -> list[NDArray[np.int32]]:
     """Give client i ``sizes[i]`` images whose classes follow its own q ~ Dir(alpha p).
 
-        ``labels`` (N,) and ``sizes`` (K,) are integers; returns K vectors of positions in ``labels``,
-        each in random order, no image twice. The prior p is uniform over the L classes that occur, so
-        every class has concentration alpha / L: RBCS-F's gamma1 is alpha / L, and its 1, 10, inf are
-        alpha = 10, 100, ``math.inf`` with ten classes. alpha = inf gives q = p. ``rounded`` takes the
+    ``labels`` (N,) and ``sizes`` (K,) are integers; returns K vectors of positions in ``labels``,
+    each in random order, no image twice. The prior p is uniform over the L classes that occur, so
+    every class has concentration alpha / L: RBCS-F's gamma1 is alpha / L, and its 1, 10, inf are
+    alpha = 10, 100, ``math.inf`` with ten classes. alpha = inf gives q = p. ``rounded`` takes the
     numbers that q says, instead of drawing them.
 
-        When the clients take all images, the last of them get what is left instead of their q.
+    When the clients take all images, the last of them get what is left instead of their q.
 
-        Raises ``DataError`` for an alpha under 1e-9 and for sizes that do not fit the labels.
+    Raises ``DataError`` for an alpha under 1e-9 and for sizes that do not fit the labels.
     """
     labels, sizes = checked(labels, sizes)
     if not alpha >= _SMALLEST_ALPHA:

@@ -18,6 +18,7 @@ from jfed import prng
 from jfed.engine.round import first_view
 from jfed.engine.spec import static_half
 from jfed.envs import ENVIRONMENTS
+from jfed.errors import require
 from jfed.types import Cohort, Dims, Plan
 
 MANY = 64  # seeds at a time, so that memory does not grow with them on the device
@@ -78,6 +79,7 @@ def outcomes(config: configs.Config, seeds: Iterable[int]) -> Outcomes:
         return lax.scan(step, start, jnp.arange(1, config.num_rounds + 1))[1]
 
     every = [prng.seeds(seed) for seed in seeds]
+    require(len(every) > 0, "Give at least one seed.")
     all_of = jax.jit(lambda stacked: lax.map(one, stacked))
     parts = [
         jax.tree.map(np.asarray, all_of(jax.tree.map(lambda *x: np.stack(x), *every[i : i + MANY])))

@@ -8,6 +8,7 @@ from jfed.analysis.claims import Claim, judge, judge_all, read, verdicts_table
 from jfed.analysis.claims.finding import WORDS, Finding, settled, together
 from jfed.analysis.claims.kinds import KINDS, evaluate
 from jfed.analysis.claims.runs import Missing, Runs
+from jfed.schemes import method
 
 NUM_CLAIMS = {"E3CS": 19, "RBCS-F": 13, "CS-UCB": 11, "Eiffel": 11}
 NOISE = np.array([0.3, -0.5, 0.1, 0.6, -0.4, 0.2, -0.1, -0.2, 0.5, -0.5])  # mean 0
@@ -45,6 +46,18 @@ def test_every_file_is_sound():
                 assert ("margin" in test) != ("relative_margin" in test), claim.id
 
 
+def test_schemes_of_claims_are_schemes():
+    for claim in read():
+        if claim.paper != "Eiffel":
+            for test in claim.tests:
+                named = [
+                    test.get(kind, []) for kind in ("order", "trend", "equal", "identical", "schemes", "gap", "ratio")
+                ]
+                names = [n for names in named if isinstance(names, list) for n in names] + list(test.get("near", {}))
+                for name in (*names, *(n for pair in test.get("differences", []) for n in pair)):
+                    assert method(name) is not None, (claim.id, name)
+
+
 def test_order():
     frame = table(a=3.0, b=2.0, c=1.0)
     assert verdict({"order": ["a", "b", "c"]}, frame) == "supported"
@@ -53,6 +66,14 @@ def test_order():
     assert verdict({"order": ["a", "b"]}, table(seeds=3, a=1.01, b=1.0)) == "underpowered"
     many = pd.concat([table(a=1.0, b=1.0).assign(seed=lambda x, i=i: x.seed + 10 * i) for i in range(6)])
     assert verdict({"order": ["a", "b"]}, many) == "not supported"  # 60 seeds without a difference
+
+
+def test_a_trend_over_schemes():
+    frame = table(a=3.0, b=2.99, c=1.0)
+    assert verdict({"trend": ["a", "b", "c"]}, frame) == "supported"
+    assert verdict({"trend": ["c", "b", "a"]}, frame) == "contradicted"
+    same = pd.concat([table(a=1.0).assign(scheme=name) for name in "abc"])
+    assert verdict({"trend": ["a", "b", "c"]}, same) == "not supported"  # the same number on every seed: no effect
 
 
 def test_the_weakest_step_is_named():

@@ -78,5 +78,7 @@ def test_what_no_policy_keeps_is_refused():
         best_under_quotas(smallest_mean(MU), np.full(3, 0.9), [0.95, 0.1, 0.1], 2)
     with pytest.raises(ValueError, match="no policy keeps these quotas"):
         upper_bound(MU, np.ones((10, 3), bool), [0.9, 0.9, 0.9], 2)
+    always = np.ones((5, 3), bool)
+    assert np.isclose(upper_bound([0.9, 0.8, 0.7], always, [0, 1, 1], 2), 0.7, atol=1e-3)  # the only policy there is
     with pytest.raises(ValueError, match="at most 10, found 11"):
         best_under_quotas(smallest_mean(np.ones(11)), np.ones(11), np.zeros(11), 2)

@@ -43,5 +43,12 @@ def test_more_seeds_than_are_drawn_at_a_time_and_a_world_that_remembers():
     many, one = jfed.outcomes(base, range(70)), jfed.outcomes(base, [66])
     for name in many._fields:
         np.testing.assert_array_equal(getattr(many, name)[66], getattr(one, name)[0])
+    results = jfed.run(jfed.methods(base, ["uniform"]), [66], progress=False, layout=jfed.Layout(record_selected=True))
+    first = np.unpackbits(results["selected"].values[0, 0].astype(np.uint8), count=4).astype(
+        bool
+    )  # nobody was there yet
+    assert np.isclose(results["round_time_s"].values[0, 0], one.latency_s[0, 0, first].max(), rtol=1e-6)
+    with pytest.raises(jfed.ConfigError, match="at least one seed"):
+        jfed.outcomes(base, [])
     with pytest.raises(jfed.ConfigError, match="Cannot select k = 5 of K = 4 clients"):
         jfed.outcomes(jfed.replace(base, {"cohort_size": 5}), [0])

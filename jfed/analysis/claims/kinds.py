@@ -284,7 +284,7 @@ def _without(differences: np.ndarray) -> str:
     """Of an effect that was not shown: is one worth claiming excluded?"""
     mean, sd = float(differences.mean()), float(differences.std(ddof=1))
     _, high = t_interval(mean, sd, len(differences), 1 - LEVEL)
-    excluded = high < WORTH_CLAIMING * sd if sd > 0 else mean < 0
+    excluded = high < WORTH_CLAIMING * sd if sd > 0 else mean <= 0
     return "not supported" if excluded else "underpowered"
 
 

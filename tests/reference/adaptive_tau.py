@@ -1,0 +1,365 @@
+"""Adaptive control of tau, the number of local steps between two aggregations (Wang et al. 2019), float64.
+
+N clients, M resource types, P parameters, rounds and steps counted from 0. D (N,) are the clients' weights
+(their data sizes). Per resource type m: c_m is the cost of one local step, b_m of one aggregation, R_m the
+budget, all in the same unit (seconds, joules). eta is the step size, phi the control parameter.
+
+Readings where the paper is silent; most follow the behaviour of its authors' public program:
+- rho and beta compare, on one minibatch, the end point of a client's previous round with the global model it
+  has just received. So step 1 of a round uses the minibatch of the last step before; a round of a single
+  step draws a new one once the old one has served `reuse` = 3 steps. No client has estimates in its first round.
+- A distance of at most 1e-10, or one that is not a number, gives rho = 0 and beta = 0; then beta is at least
+  1e-5 (also if NaN), and a rho that is NaN is 0.
+- Global values may be smoothed (`hold`, 0 = off); NaN never replaces a number.
+- tau is searched over 1, ..., min(gamma tau, tau_max); the first of equal minima wins.
+- With "return the best model" each budget in G is R - c - b, otherwise R.
+- The search uses the costs of the round before, so the first two rounds have tau = 1.
+- A round whose average holds a NaN leaves the model and the estimates alone; the next round has tau = 1. The
+  one after goes back to the earlier tau ("restore"), or searches from 1 ("search"; the public program goes
+  back with a fixed tau only).
+- The loss of the best model is estimated anew each round, on the minibatches of step 1.
+- At the end tau is cut to what the budget still buys, but is at least 1. With "return the best model" one more
+  round of one step follows, which only serves to value the model before; it is paid for and counted.
+Own readings:
+- tau is kept (at most tau_max) if a budget R' in G is not positive, or an estimate or h is NaN.
+- h is 0 if delta is 0, and the terms with rho vanish if rho is 0, however large the rest. A value G of infinity
+  or NaN is never chosen; if no x has a finite G, tau is 1.
+- Of several resource types the scarcest counts: the largest 1 / T' in G, and the smallest tau in the last cut.
+  A type that local steps do not use up does not limit tau there.
+- A loss that is NaN is never the best; without any best the last model is returned.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Loss = Callable[[FloatArray, FloatArray, FloatArray], float]
+Gradient = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+Batches = Callable[[int, int, int], IntArray]
+
+SAME_POINT = 1e-10  # distances up to this count as none
+BETA_FLOOR = 1e-5
+
+
+def svm_loss(w: FloatArray, x: FloatArray, y: FloatArray, lam: float = 0.1) -> float:
+    """Squared SVM without bias: w (P,), x (n, P), y (n,) of -1 and +1; mean over the samples, one regulariser."""
+    short = np.maximum(0.0, 1 - y * (x @ w))
+    return float(lam / 2 * np.sum(w * w) + np.mean(short * short) / 2)
+
+
+def svm_gradient(w: FloatArray, x: FloatArray, y: FloatArray, lam: float = 0.1) -> FloatArray:
+    """Gradient (P,) of svm_loss."""
+    short = np.maximum(0.0, 1 - y * (x @ w))
+    return lam * w - (y * short) @ x / len(y)
+
+
+def local_rho(loss_end: float, loss_start: float, w_end: FloatArray, w_start: FloatArray) -> float:
+    """rho_i from two losses on one batch: at the old end point (P,) and at the model just received (P,)."""
+    distance = float(np.linalg.norm(w_end - w_start))
+    if not distance > SAME_POINT:
+        return 0.0
+    rho = abs(loss_end - loss_start) / distance
+    return 0.0 if math.isnan(rho) else rho
+
+
+def local_beta(grad_end: FloatArray, grad_start: FloatArray, w_end: FloatArray, w_start: FloatArray) -> float:
+    """beta_i, at least 1e-5, from two gradients (P,) on one batch, at the same two points."""
+    distance = float(np.linalg.norm(w_end - w_start))
+    if not distance > SAME_POINT:
+        return BETA_FLOOR
+    beta = float(np.linalg.norm(grad_end - grad_start)) / distance
+    return beta if beta >= BETA_FLOOR else BETA_FLOOR  # NaN too
+
+
+def weighted_mean(values: Sequence[float] | FloatArray, D: FloatArray) -> float:
+    """sum_i D_i v_i / sum_i D_i of values (N,) with weights (N,)."""
+    total = 0.0
+    for i in range(len(D)):
+        total += float(D[i]) * float(values[i])
+    return total / float(np.sum(D))
+
+
+def weighted_vector(rows: Sequence[FloatArray], D: FloatArray) -> FloatArray:
+    """The weighted mean (P,) of N vectors (P,)."""
+    total = np.zeros(len(rows[0]))
+    for i in range(len(D)):
+        total = total + float(D[i]) * rows[i]
+    return total / float(np.sum(D))
+
+
+def divergence(gradients: Sequence[FloatArray], D: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Global gradient g (P,), the delta_i (N,) and delta, from N gradients (P,) at one model."""
+    g = weighted_vector(gradients, D)
+    delta_i = np.array([float(np.linalg.norm(grad - g)) for grad in gradients])
+    return g, delta_i, weighted_mean(delta_i, D)
+
+
+def smooth(old: float, new: float, hold: float = 0.0) -> float:
+    """hold * old + (1 - hold) * new; NaN never replaces a number, and the first number is taken as it is."""
+    if math.isnan(new):
+        return old
+    if math.isnan(old) or hold == 0:
+        return new
+    return hold * old + (1 - hold) * new
+
+
+def h(x: int, eta: float, beta: float, delta: float, alpha: float = 1.0) -> float:
+    """Gap between local and central descent after x steps, at least 0; alpha is Eiffel's factor. beta > 0.
+
+    (alpha delta / beta) ((eta beta + 1)^x - 1) - eta delta x; infinite on overflow, NaN if undefined.
+    """
+    if math.isnan(beta) or math.isnan(delta):
+        return math.nan
+    if delta == 0:
+        return 0.0
+    try:
+        growth = math.expm1(x * math.log1p(eta * beta))
+    except OverflowError:
+        growth = math.inf
+    gap = alpha * delta / beta * growth - eta * delta * x
+    return gap if math.isnan(gap) else max(gap, 0.0)
+
+
+def G(
+    x: int,
+    rho: float,
+    beta: float,
+    delta: float,
+    c: FloatArray,
+    b: FloatArray,
+    room: FloatArray,
+    eta: float,
+    phi: float,
+    alpha: float = 1.0,
+) -> float:
+    """The bound to be minimised over tau = x; c, b and the budgets room = R' > 0 are (M,)."""
+    price = 0.0  # 1 / T', one over the number of local steps that the scarcest budget buys
+    for m in range(len(room)):
+        price = max(price, (float(c[m]) * x + float(b[m])) / (float(room[m]) * x))
+    half = price / (2 * eta * phi)
+    gap = h(x, eta, beta, delta, alpha)
+    if rho == 0 and not math.isnan(gap):
+        return 2 * half
+    return half + math.sqrt(half * half + rho * gap / (eta * phi * x)) + rho * gap
+
+
+def search(
+    tau: int,
+    rho: float,
+    beta: float,
+    delta: float,
+    c: FloatArray,
+    b: FloatArray,
+    R: FloatArray,
+    eta: float,
+    phi: float,
+    *,
+    tau_max: int = 100,
+    gamma: int = 10,
+    return_best: bool = True,
+    alpha: float = 1.0,
+) -> int:
+    """tau*: the first minimum of G over 1, ..., min(gamma tau, tau_max); c, b, R (M,)."""
+    kept = min(tau, tau_max)
+    room = R - c - b if return_best else R
+    for m in range(len(room)):
+        if not room[m] > 0:
+            return kept
+    if math.isnan(rho) or math.isnan(beta) or math.isnan(delta):
+        return kept
+    best, lowest = 1, math.inf
+    for x in range(1, min(gamma * tau, tau_max) + 1):
+        if math.isnan(h(x, eta, beta, delta, alpha)):
+            return kept
+        value = G(x, rho, beta, delta, c, b, room, eta, phi, alpha)
+        if value < lowest:
+            best, lowest = x, value
+    return best
+
+
+def spend(spent: FloatArray, tau: int, c: FloatArray, b: FloatArray) -> FloatArray:
+    """Resources (M,) used after a round of tau steps, spent (M,) before it."""
+    return spent + c * tau + b
+
+
+def stop_rule(
+    spent: FloatArray, tau: int, c: FloatArray, b: FloatArray, R: FloatArray, return_best: bool
+) -> tuple[int, bool]:
+    """The next round's tau, and whether training stops after it; tau is the search's answer, the rest (M,).
+
+    With return_best the next round must leave room for one step and one aggregation more.
+    """
+    extra = c + b if return_best else np.zeros(len(R))
+    if all(spent[m] + c[m] * tau + b[m] + extra[m] < R[m] for m in range(len(R))):
+        return tau, False
+    cut = tau
+    for m in range(len(R)):
+        if c[m] > 0:
+            cut = min(cut, math.trunc(float(R[m] - spent[m] - b[m] - extra[m]) / float(c[m])))
+    return max(cut, 1), True
+
+
+def average_tau(taus: Sequence[int] | IntArray) -> tuple[float, float]:
+    """Mean over rounds, and mean over local steps: sum tau^2 / sum tau."""
+    values = [float(tau) for tau in taus]
+    return sum(values) / len(values), sum(tau * tau for tau in values) / sum(values)
+
+
+class Client:
+    """One client: its current minibatch and how often it was used, and the end point of its last round."""
+
+    def __init__(self, number: int, x: FloatArray, y: FloatArray, loss: Loss, gradient: Gradient) -> None:
+        self.number, self.x, self.y, self.loss, self.gradient = number, x, y, loss, gradient
+        self.rows: IntArray | None = None
+        self.uses = 0
+        self.end: tuple[FloatArray, float, FloatArray] | None = None  # model, loss, gradient
+
+    def play(
+        self, t: int, w: FloatArray, w_best: FloatArray | None, tau: int, batches: Batches, eta: float, reuse: int
+    ) -> dict[str, Any]:
+        """Round t of tau steps from the global model w (P,).
+
+        Returns the local model "w", "loss" and "gradient" at the global model and "loss_best" at w_best (NaN
+        without one), all on the batch of step 1; "rho" and "beta" (NaN in the first round).
+        """
+        answer: dict[str, Any] = {"rho": math.nan, "beta": math.nan, "loss_best": math.nan}
+        local = w
+        for step in range(tau):
+            worn_out = tau <= 1 and self.uses >= reuse
+            if step > 0 or self.rows is None or worn_out:
+                self.rows, self.uses = batches(t, self.number, step), 0
+            self.uses += 1
+            x, y = self.x[self.rows], self.y[self.rows]
+            gradient = self.gradient(local, x, y)
+            if step == 0:
+                answer["loss"], answer["gradient"] = self.loss(w, x, y), gradient
+                if w_best is not None:
+                    answer["loss_best"] = self.loss(w_best, x, y)
+            local = local - eta * gradient
+        if self.end is not None:
+            w_end, loss_end, grad_end = self.end
+            answer["rho"] = local_rho(loss_end, answer["loss"], w_end, w)
+            answer["beta"] = local_beta(grad_end, answer["gradient"], w_end, w)
+        x, y = self.x[self.rows], self.y[self.rows]
+        self.end = local, self.loss(local, x, y), self.gradient(local, x, y)
+        answer["w"] = local
+        return answer
+
+
+def run(
+    x: FloatArray,
+    y: FloatArray,
+    w0: FloatArray,
+    D: FloatArray,
+    batches: Batches,
+    local_cost: FloatArray,
+    global_cost: FloatArray,
+    R: FloatArray,
+    *,
+    eta: float,
+    phi: float,
+    return_best: bool = True,
+    tau_max: int = 100,
+    gamma: int = 10,
+    hold: float = 0.0,
+    reuse: int = 3,
+    after_nan: str = "restore",
+    loss: Loss = svm_loss,
+    gradient: Gradient = svm_gradient,
+) -> dict[str, NDArray[Any]]:
+    """All rounds until the budgets R (M,) are used up, on given draws.
+
+    x (n, P), y (n,): pooled data; w0 (P,): first model; D (N,): weights; batches(t, i, step): indices into the
+    data, asked for only where a new batch is drawn; local_cost (T, tau_max, M): cost of every local step;
+    global_cost (T, M): cost of every aggregation. T must be long enough.
+
+    Per round: "tau", "spent" (T, M) after it, "c" and "b" (T, M), "rho", "beta", "delta" (global, NaN before the
+    first), "rho_i", "beta_i", "delta_i" (T, N), "loss" of the model sent out, "loss_best" of the best so far,
+    "w" (T, P) after it. At the end "w_best" and "w_out" (P,), the model returned.
+    """
+    if after_nan not in ("restore", "search"):
+        raise ValueError("after_nan must be 'restore' or 'search'")
+    names = ("tau", "spent", "c", "b", "rho", "beta", "delta", "rho_i", "beta_i", "delta_i", "loss", "loss_best", "w")
+    out: dict[str, list[Any]] = {name: [] for name in names}
+    clients = [Client(i, x, y, loss, gradient) for i in range(len(D))]
+    w, tau, spent = np.array(w0, np.float64), 1, np.zeros(len(R))
+    rho, beta, delta = math.nan, math.nan, math.nan
+    w_best: FloatArray | None = None
+    loss_best = math.inf
+    costs: tuple[FloatArray, FloatArray] | None = None  # c and b of the round before
+    resume: int | None = None
+    evaluation_next, last_round = False, False
+    t = 0
+    while True:
+        if t >= len(global_cost):
+            raise ValueError("more rounds than cost draws")
+        with np.errstate(over="ignore", invalid="ignore"):
+            answers = [client.play(t, w, w_best, tau, batches, eta, reuse) for client in clients]
+            average = weighted_vector([a["w"] for a in answers], D)
+            _, delta_i, delta_now = divergence([a["gradient"] for a in answers], D)
+        failed = bool(np.any(np.isnan(average)))
+
+        # The best model so far; only models that have been sent out are valued.
+        loss_now = weighted_mean([a["loss"] for a in answers], D)
+        if w_best is not None:
+            loss_best = weighted_mean([a["loss_best"] for a in answers], D)
+        if loss_now < loss_best:
+            w_best, loss_best = w, loss_now
+        if not failed:
+            w = average
+
+        # The next tau.
+        if failed:
+            resume = tau if resume is None else resume
+            tau_new = 1
+        else:
+            tau_new = tau
+            if t > 0 and costs is not None:
+                rho = smooth(rho, weighted_mean([a["rho"] for a in answers], D), hold)
+                beta = smooth(beta, weighted_mean([a["beta"] for a in answers], D), hold)
+                delta = smooth(delta, delta_now, hold)
+                tau_new = search(
+                    tau,
+                    rho,
+                    beta,
+                    delta,
+                    *costs,
+                    R,
+                    eta,
+                    phi,
+                    tau_max=tau_max,
+                    gamma=gamma,
+                    return_best=return_best,
+                )
+            if resume is not None and after_nan == "restore":
+                tau_new = resume
+            resume = None
+
+        # Resources and the end.
+        c = np.mean(local_cost[t, :tau], axis=0)
+        b = np.asarray(global_cost[t], np.float64)
+        costs = c, b
+        spent = spend(spent, tau, c, b)
+        row = (tau, spent, c, b, rho, beta, delta)
+        row += ([a["rho"] for a in answers], [a["beta"] for a in answers], delta_i, loss_now, loss_best, w)
+        for name, value in zip(names, row, strict=True):
+            out[name].append(value)
+        if last_round:
+            break
+        tau, ends = stop_rule(spent, tau_new, c, b, R, return_best)
+        if evaluation_next:
+            tau, last_round = 1, True
+        elif ends and return_best:
+            evaluation_next = True
+        elif ends:
+            last_round = True
+        t += 1
+    history = {name: np.array(values) for name, values in out.items()}
+    history["w_best"] = w if w_best is None else w_best
+    history["w_out"] = history["w_best"] if return_best else w
+    return history
