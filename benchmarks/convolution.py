@@ -21,7 +21,7 @@ from benchmarks import report
 from jfed.algorithms import local_sgd
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.models import MODELS, classifier, cnn, losses
-from jfed.types import Dims
+from jfed.types import Dims, Memory
 
 CLIENTS, BATCH = 20, 40
 RATE, MOMENTUM = 0.01, 0.9
@@ -73,7 +73,7 @@ def _renamed(weights: Any) -> Any:
 
 def _ours(options: cnn.Options, inputs: classifier.Inputs) -> tuple[Callable[..., Any], Any]:
     model = classifier.make(options, inputs)
-    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, BATCH), model, losses.cross_entropy)
+    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, BATCH), local_sgd.Options(), losses.mean_loss(model))
     params = local_sgd.Params(*(jnp.full(1, x) for x in (RATE, MOMENTUM, 0.0)))
     clients = jnp.arange(CLIENTS, dtype=jnp.int32)
     jobs = Jobs(
@@ -83,7 +83,7 @@ def _ours(options: cnn.Options, inputs: classifier.Inputs) -> tuple[Callable[...
 
     def train(weights: Any, data: Data) -> Any:
         own = jax.tree.map(lambda x: x[None], weights)
-        return LANES["sequential"].train(algorithm, own, params, data, jobs)[0]
+        return LANES["sequential"].train(algorithm, own, params, data, jobs, Memory())[0]
 
     return train, model.init(jax.random.key(1))
 

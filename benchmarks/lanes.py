@@ -18,7 +18,7 @@ from jfed.algorithms import local_sgd
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.engine.memory import size
 from jfed.models import classifier, losses
-from jfed.types import Dims
+from jfed.types import Dims, Memory
 
 RUNS = {"cpu": (1, 4), "gpu": (1, 4, 16, 64), "tpu": (1, 4, 16, 64)}
 NETS = {"cpu": ("MLP 784-200-10",), "gpu": ("CNN e3cs-emnist", "CNN e3cs-cifar"), "tpu": ("CNN e3cs-emnist",)}
@@ -28,7 +28,7 @@ def timed(case: Case, runs: int, lane: str, precision: str | None) -> tuple[Call
     """A function that returns client-steps a second, and the bytes of temporaries."""
     work = setting(case)
     model = classifier.make(case.options, case.inputs)
-    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, 45), model, losses.cross_entropy)
+    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, 45), local_sgd.Options(), losses.mean_loss(model))
     params = local_sgd.Params(*(jnp.full(runs, x) for x in (RATE, MOMENTUM, 0.0)))
     weights, positions, sizes = (
         jax.tree.map(lambda x: jnp.repeat(x, runs, 0), x)
@@ -43,7 +43,7 @@ def timed(case: Case, runs: int, lane: str, precision: str | None) -> tuple[Call
     )
 
     def train(weights: Any, data: Data, jobs: Jobs) -> Any:
-        return LANES[lane].train(algorithm, weights, params, data, jobs)[0]
+        return LANES[lane].train(algorithm, weights, params, data, jobs, Memory())[0]
 
     with jax.default_matmul_precision(precision or "default"):
         compiled = jax.jit(train).lower(weights, data, jobs).compile()

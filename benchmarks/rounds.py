@@ -25,7 +25,7 @@ from jfed import ops, prng
 from jfed.algorithms import local_sgd
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.models import MODELS, classifier, dense, losses
-from jfed.types import Dims
+from jfed.types import Dims, Memory
 
 CLIENTS, BATCH = 20, 45
 EPOCHS = np.arange(CLIENTS) % 4 + 1
@@ -91,7 +91,7 @@ def setting(case: Case) -> Setting:
     """The work of a round for a model."""
     pixels, labels = images(case)
     model = classifier.make(case.options, case.inputs)
-    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, BATCH), model, losses.cross_entropy)
+    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, BATCH), local_sgd.Options(), losses.mean_loss(model))
     one = local_sgd.Params(jnp.float32(RATE), jnp.float32(MOMENTUM), jnp.float32(0))
     positions = np.arange(CLIENTS * case.samples, dtype=np.int32).reshape(1, CLIENTS, -1)
     data = Data(
@@ -106,10 +106,10 @@ def setting(case: Case) -> Setting:
     def round_of_one(weights: Any, data: Data, keys: Any, steps: Any) -> Any:
         client = jnp.arange(CLIENTS, dtype=jnp.int32)
         jobs = Jobs(jnp.zeros(CLIENTS, jnp.int32), client, steps[0], keys)
-        updates, _ = LANES["sequential"].train(algorithm, weights, params, data, jobs)
+        updates, report, _ = LANES["sequential"].train(algorithm, weights, params, data, jobs, Memory())
         share, returned = jnp.full(CLIENTS, 1 / CLIENTS), jnp.ones(CLIENTS, bool)
         own = jax.tree.map(lambda x: x[0], weights)
-        return jax.tree.map(lambda x: x[None], algorithm.aggregate(own, updates, share, returned))
+        return jax.tree.map(lambda x: x[None], algorithm.aggregate(own, params, updates, report, share, returned)[0])
 
     def train(devices: int) -> Callable[..., Any]:
         runs, shared = PartitionSpec("run"), PartitionSpec()

@@ -14,12 +14,12 @@ from typing import Any, Literal, get_type_hints
 
 import numpy as np
 
-from jfed.algorithms import local_sgd
+from jfed.algorithms import estimating, local_sgd
 from jfed.algorithms.deadline import Reading
 from jfed.controllers import CONTROLLERS, epochs
 from jfed.envs import ENVIRONMENTS, volatility
 from jfed.errors import require, unknown
-from jfed.models import cnn, dense
+from jfed.models import cnn, dense, svm
 from jfed.options import Member, fits
 from jfed.selectors import SELECTORS, e3cs
 from jfed.types import Problem
@@ -40,11 +40,13 @@ class Training:
     """Share of a client's images that it keeps for testing."""
     test_set: Literal["reserved", "official"] = "reserved"
     """What accuracy is measured on: the union of what clients set aside, or the data set's own test images."""
-    model: dense.Options | cnn.Options = field(default_factory=dense.Options)
-    algorithm: local_sgd.Options = field(default_factory=local_sgd.Options)
+    model: dense.Options | cnn.Options | svm.Options = field(default_factory=dense.Options)
+    algorithm: local_sgd.Options | estimating.Options = field(default_factory=local_sgd.Options)
     batch_size: int = 40
     missing: Reading = "all"
     """Who counts in the average: all clients (the global model stands in), selected ones, returned ones."""
+    returns: Literal["last", "best"] = "last"
+    """Which model is tested: the last one, or the best so far by what clients estimate (the algorithm must do so)."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,8 @@ def problem(config: Config) -> Problem:
     """What every member may need to know before a run starts."""
     name, world = named(ENVIRONMENTS, config.environment)
     availability = ENVIRONMENTS[name].availability(world)
-    return Problem(config.num_clients, config.cohort_size, config.num_rounds, availability)
+    rate = float("nan") if config.training is None else config.training.algorithm.learning_rate
+    return Problem(config.num_clients, config.cohort_size, config.num_rounds, availability, rate)
 
 
 def num_features(config: Config) -> int:

@@ -16,6 +16,7 @@ from jfed.selectors import (
     cs_ucb_q,
     dirichlet,
     e3cs,
+    everybody,
     fedcs,
     local_accuracy,
     pow_d,
@@ -32,6 +33,7 @@ MODES: dict[str, dict[str, Any]] = {
 """What a mode sets in E3CS's options; other schemes have one."""
 METHODS: dict[str, Any] = {
     "uniform": uniform.Options(),
+    "everybody": everybody.Options(),
     "round-robin": round_robin.Options(),
     "fedcs": fedcs.Options(),
     "pow-d": pow_d.Options(),

@@ -51,12 +51,14 @@ class Problem(NamedTuple):
         cohort_size: k, clients per round.
         num_rounds: T.
         availability: chance that a client can be asked in a round, by which promises are checked.
+        learning_rate: of the clients' local steps; NaN without training.
     """
 
     num_clients: int
     cohort_size: int
     num_rounds: int
     availability: float = 1.0
+    learning_rate: float = float("nan")
 
 
 # ---------------------------------------------------------------------------------------------- messages
@@ -116,10 +118,12 @@ class Cohort(NamedTuple):
     Attributes:
         selected: the cohort; at most `Dims.slots` clients.
         inclusion: the probability with which each client was to be selected; NaN where a scheme has none.
+        importance: by what a client's number of images is multiplied in the average; None: 1.
     """
 
     selected: Bool[Array, " clients"]
     inclusion: Float[Array, " clients"]
+    importance: Float[Array, " clients"] | None = None
 
 
 class Plan(NamedTuple):
@@ -127,9 +131,23 @@ class Plan(NamedTuple):
 
     Attributes:
         steps: local SGD steps.
+        learns: whether the model changes; where it does not, clients only look at it. None: always.
     """
 
     steps: Int[Array, " clients"]
+    learns: Bool[Array, ""] | None = None
+
+
+class Costs(NamedTuple):
+    """What each client spends in this round, in the units of as many types of resources as the world has.
+
+    Attributes:
+        step: on a local step, on average over those of the round.
+        exchange: on an exchange with the server.
+    """
+
+    step: Float[Array, "resources clients"]
+    exchange: Float[Array, "resources clients"]
 
 
 class Outcome(NamedTuple):
@@ -139,11 +157,33 @@ class Outcome(NamedTuple):
         succeeded: would this client return its model?
         latency_s: how long the server would wait for it.
         idle_s: how long a round without a cohort takes.
+        costs: of each client; None where a world knows of time alone: all of it is the exchange's.
     """
 
     succeeded: Bool[Array, " clients"]
     latency_s: Float[Array, " clients"]
     idle_s: Float[Array, ""]
+    costs: Costs | None = None
+
+
+class Estimates(NamedTuple):
+    """What clients find out about the loss on the way, for the choice of the number of local steps.
+
+    Attributes:
+        loss: of the global model, on the batch of the first step.
+        best_loss: of the best global model so far, on the same.
+        rho: |difference of losses| over the distance of two models; 0 where it is not known.
+        beta: the same of gradients.
+        known: whether there were two models to compare.
+        divergence: distance of the client's gradient from the average one.
+    """
+
+    loss: Float[Array, "..."]
+    best_loss: Float[Array, "..."]
+    rho: Float[Array, "..."]
+    beta: Float[Array, "..."]
+    known: Bool[Array, "..."]
+    divergence: Float[Array, "..."]
 
 
 class Feedback(NamedTuple):
@@ -154,12 +194,20 @@ class Feedback(NamedTuple):
         succeeded: those of the cohort who returned.
         latency_s: how long the server waited for each of the cohort.
         loss: mean training loss that a returned client reports; NaN where there is none.
+        costs: what the cohort spent.
+        share: what each returned client weighed in the average.
+        estimates: of the returned clients, where the algorithm makes any; otherwise None.
+        kept: whether the average was finite, and so became the global model.
     """
 
     selected: Bool[Array, " clients"]
     succeeded: Bool[Array, " clients"]
     latency_s: Float[Array, " clients"]
     loss: Float[Array, " clients"]
+    costs: Costs | None = None
+    share: Float[Array, " clients"] | None = None
+    estimates: Estimates | None = None
+    kept: Bool[Array, ""] | None = None
 
 
 # ------------------------------------------------------------------------------------------- client data
@@ -186,9 +234,25 @@ class Report(NamedTuple):
 
     Attributes:
         loss: mean minibatch loss over its steps; NaN if it made none.
+        estimates: where the algorithm makes any; otherwise None.
     """
 
     loss: Float[Array, ""]
+    estimates: Estimates | None = None
+
+
+class Memory(NamedTuple):
+    """What an algorithm keeps from round to round; () where it keeps nothing.
+
+    Attributes:
+        own: a client's.
+        best: the best global model so far.
+        steps: how many the client will make in this round.
+    """
+
+    own: State = ()
+    best: Weights = ()
+    steps: Int[Array, ""] | tuple[()] = ()
 
 
 # -------------------------------------------------------------------------------------- the four interfaces
@@ -233,11 +297,15 @@ class Controller(NamedTuple):
         init: (key, params, num_samples) -> state
         plan: (state, params, view, cohort) -> (state, plan)
         update: (state, params, view, cohort, feedback) -> state
+        ended: state -> whether the run is over before its last round; None: never.
+        watch: as in `Selector`; results prefix the names with `controller_`.
     """
 
     init: Callable[[PRNGKeyArray, Params, Int[Array, " clients"]], State]
     plan: Callable[[State, Params, View, Cohort], tuple[State, Plan]]
     update: Callable[[State, Params, View, Cohort, Feedback], State]
+    ended: Callable[[State], Bool[Array, ""]] | None = None
+    watch: Callable[[State], dict[str, Array]] | None = None
 
 
 class Algorithm(NamedTuple):
@@ -247,19 +315,34 @@ class Algorithm(NamedTuple):
     exact step counts and an accelerator can run many side by side.
 
     Attributes:
-        start: (key, weights, params, data) -> local state
+        start: (key, weights, params, data, memory) -> local state
         step: (local, weights, params, data) -> local state, one SGD step on
-        finish: (local, weights) -> (update, report); `weights` are the global ones
-        aggregate: (weights, updates, share, returned) -> weights; leading axis `slots` on all but the first
+        finish: (local, weights) -> (update, report, own memory); `weights` are the global ones
+        aggregate: (weights, params, updates, report, share, returned) -> (weights, report); leading axis `slots` on
+            updates, report and the masks
+        remember: (key, weights) -> a client's memory before its first round; None: it has none.
     """
 
-    start: Callable[[PRNGKeyArray, Weights, Params, ClientData], State]
+    start: Callable[[PRNGKeyArray, Weights, Params, ClientData, Memory], State]
     step: Callable[[State, Weights, Params, ClientData], State]
-    finish: Callable[[State, Weights], tuple[Weights, Report]]
+    finish: Callable[[State, Weights], tuple[Any, Report, State]]
     aggregate: Callable[
-        [Weights, Weights, Float[Array, " slots"], Bool[Array, " slots"]],
-        Weights,
+        [Weights, Params, Any, Report, Float[Array, " slots"], Bool[Array, " slots"]],
+        tuple[Weights, Report],
     ]
+    remember: Callable[[PRNGKeyArray, Weights], State] | None = None
+
+
+class Grades(NamedTuple):
+    """What a model's answers are worth, example by example.
+
+    Attributes:
+        loss: in the unit of the model's loss.
+        right: whether the answer is.
+    """
+
+    loss: Float[Array, " batch"]
+    right: Bool[Array, " batch"]
 
 
 class Model(NamedTuple):
@@ -268,7 +351,11 @@ class Model(NamedTuple):
     Attributes:
         init: key -> weights
         logits: (weights, images) -> (batch, classes)
+        grade: (logits, labels) -> each example's loss, and whether it is right
+        penalty: weights -> what is added once to the mean loss of any number of examples
     """
 
     init: Callable[[PRNGKeyArray], Weights]
     logits: Callable[[Weights, UInt8[Array, "batch height width channels"]], Float[Array, "batch classes"]]
+    grade: Callable[[Float[Array, "batch classes"], Int[Array, " batch"]], Grades]
+    penalty: Callable[[Weights], Float[Array, ""] | float]

@@ -1,11 +1,16 @@
-"""The room of federated algorithms: local training and aggregation. q-FedAvg and others will stand here.
+"""The room of federated algorithms: local training and aggregation.
 
-The table names options of the one file there is, at two settings: FedAvg and FedProx; `engine/spec.py` makes it.
+A kind is one file that ends in `MEMBER`, and one line in `KINDS`; `ALGORITHMS` names options of kinds.
 """
 
-from jfed.algorithms import local_sgd
+from typing import Any
 
-ALGORITHMS: dict[str, local_sgd.Options] = {
+from jfed.algorithms import estimating, local_sgd
+from jfed.options import Member
+
+KINDS: dict[str, Member] = {"local_sgd": local_sgd.MEMBER, "estimating": estimating.MEMBER}
+ALGORITHMS: dict[str, Any] = {
     "fedavg": local_sgd.Options(),
     "fedprox": local_sgd.Options(prox=0.5),
+    "adaptive": estimating.Options(),
 }

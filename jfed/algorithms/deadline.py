@@ -22,8 +22,13 @@ def share(
     num_samples: Int[Array, " clients"],
     selected: Bool[Array, " clients"],
     returned: Bool[Array, " clients"],
+    importance: Float[Array, " clients"] | None = None,
 ) -> Float[Array, " clients"]:
-    """n_i / sum of n over those whom the reading counts; 0 if that sum is 0."""
+    """n_i / sum of n over those whom the reading counts; 0 if that sum is 0. With importance, of n_i times it."""
     counted = {"all": jnp.ones_like(selected), "selected": selected, "returned": returned}[reading]
+    if importance is not None:
+        weight = num_samples * importance
+        total = jnp.sum(jnp.where(counted, weight, 0.0))
+        return weight / jnp.where(total > 0, total, 1.0)
     total = jnp.sum(jnp.where(counted, num_samples, 0))
     return num_samples / jnp.maximum(total, 1).astype(jnp.result_type(float))  # q_i / q

@@ -23,14 +23,14 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import Array, lax
-from jaxtyping import Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt8
 
 from jfed import ops
 from jfed.errors import require
-from jfed.options import as_arrays
-from jfed.types import Algorithm, ClientData, Dims, Model, Problem, Report, Weights
+from jfed.options import Member, as_arrays
+from jfed.types import Algorithm, ClientData, Dims, Memory, Problem, Report, Weights
 
-Loss = Callable[[Float[Array, "batch classes"], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
+Loss = Callable[[Weights, UInt8[Array, "batch h w c"], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,14 @@ def params(options: Options, problem: Problem) -> Params:
     return as_arrays(Params, learning_rate=rate, momentum=momentum, prox=prox)
 
 
-def make(dims: Dims, model: Model, loss: Loss) -> Algorithm:
-    """The algorithm for a model and a masked mean loss over a batch."""
+def make(dims: Dims, options: Options, loss: Loss) -> Algorithm:
+    """The algorithm for a loss: the mean over those images of a batch that are real."""
     batch_size = dims.batch_size
 
     def optimizer(params: Params) -> optax.GradientTransformation:
         return optax.sgd(params.learning_rate, params.momentum)
 
-    def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData) -> Local:
+    def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData, memory: Memory) -> Local:
         return Local(
             key=key,
             step=jnp.int32(0),
@@ -107,7 +107,7 @@ def make(dims: Dims, model: Model, loss: Loss) -> Algorithm:
         images, labels, real = data.images[chosen], data.labels[chosen], position < data.num_samples
 
         def objective(w: Weights) -> Float[Array, ""]:
-            return loss(model.logits(w, images), labels, real)
+            return loss(w, images, labels, real)
 
         value, gradient = jax.value_and_grad(objective)(local.weights)
         gradient = jax.tree.map(lambda g, w, w_t: g + params.prox * (w - w_t), gradient, local.weights, weights)
@@ -115,18 +115,27 @@ def make(dims: Dims, model: Model, loss: Loss) -> Algorithm:
         moved = optax.apply_updates(local.weights, change)
         return Local(local.key, local.step + 1, order, moved, state, local.loss + value)
 
-    def finish(local: Local, weights: Weights) -> tuple[Weights, Report]:
+    def finish(local: Local, weights: Weights) -> tuple[Weights, Report, tuple[()]]:
         update = jax.tree.map(jnp.subtract, local.weights, weights)
-        return update, Report(loss=jnp.where(local.step > 0, local.loss / local.step, jnp.nan))
+        return update, Report(loss=jnp.where(local.step > 0, local.loss / local.step, jnp.nan)), ()
 
     def aggregate(
-        weights: Weights, updates: Weights, share: Float[Array, " slots"], returned: Bool[Array, " slots"]
-    ) -> Weights:
-        def average(w: Array, update: Array) -> Array:
-            mask = returned.reshape(-1, *([1] * w.ndim))
-            kept = jnp.where(mask, update * share.reshape(mask.shape), 0.0)  # never NaN * 0
-            return w + kept.sum(0)
-
-        return jax.tree.map(average, weights, updates)
+        weights: Weights, params: Params, updates: Weights, report: Report, share: Float[Array, " slots"],
+        returned: Bool[Array, " slots"],
+    ) -> tuple[Weights, Report]:  # fmt: skip
+        return jax.tree.map(jnp.add, weights, average(updates, share, returned)), report
 
     return Algorithm(start, step, finish, aggregate)
+
+
+def average(updates: Weights, share: Float[Array, " slots"], returned: Bool[Array, " slots"]) -> Weights:
+    """sum_i share_i update_i over those who returned; leading axis slots on every leaf of the updates."""
+
+    def one(update: Array) -> Array:
+        mask = returned.reshape(-1, *([1] * (update.ndim - 1)))
+        return jnp.where(mask, update * share.reshape(mask.shape), 0.0).sum(0)  # never NaN * 0
+
+    return jax.tree.map(one, updates)
+
+
+MEMBER = Member(Options, params, make)

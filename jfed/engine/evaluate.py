@@ -9,14 +9,13 @@ from jaxtyping import Bool, Float, Int, Key
 
 from jfed import ops
 from jfed.engine.lanes import Data, Lane
-from jfed.models.losses import Score, score
-from jfed.types import Model, Probe, Weights
+from jfed.types import Grades, Model, Probe, Weights
 
 BATCH = 64  # images evaluated at once: what convolutions unfold of them stays in a core's cache
 
 
 class Quality(NamedTuple):
-    """Mean cross-entropy in nats, and accuracy in [0, 1]."""
+    """Mean loss in the model's own unit (cross-entropy in nats), and accuracy in [0, 1]."""
 
     loss: Float[Array, "..."]
     accuracy: Float[Array, "..."]
@@ -24,7 +23,8 @@ class Quality(NamedTuple):
 
 def _score(
     model: Model, weights: Weights, data: Data, positions: Int[Array, " images"], real: Bool[Array, " images"]
-) -> Score:
+) -> Grades:
+    """Sums over the images that are real: so scores of batches add up."""
     size = positions.shape[0]
     batches = -(-size // BATCH)
     width = -(-size // batches)
@@ -32,15 +32,16 @@ def _score(
     positions = jnp.pad(positions, (0, pad)).reshape(batches, width)
     real = jnp.pad(real, (0, pad)).reshape(batches, width)
 
-    def one(batch: tuple[Array, Array]) -> Score:
+    def one(batch: tuple[Array, Array]) -> Grades:
         chosen, mask = batch
-        return score(model.logits(weights, data.images[chosen]), data.labels[chosen], mask)
+        grades = model.grade(model.logits(weights, data.images[chosen]), data.labels[chosen])
+        return jax.tree.map(lambda x: jnp.sum(jnp.where(mask, x, 0)), grades)
 
     return jax.tree.map(lambda x: x.sum(0), lax.map(one, (positions, real)))
 
 
-def _quality(total: Score, count: Int[Array, ""]) -> Quality:
-    return Quality(total.loss / count, total.correct / count)  # NaN if there is none
+def _quality(model: Model, weights: Weights, total: Grades, count: Int[Array, ""]) -> Quality:
+    return Quality(total.loss / count + model.penalty(weights), total.right / count)  # NaN if there is none
 
 
 def finite(quality: Quality, sound: Bool[Array, "..."]) -> Quality:
@@ -54,7 +55,8 @@ def test_quality(lane: Lane, model: Model, weights: Weights, data: Data, sound: 
 
     def one(args: tuple[Any, Array, Array]) -> Quality:
         own, positions, count = args
-        return _quality(_score(model, own, data, positions, jnp.arange(positions.shape[0]) < count), count)
+        total = _score(model, own, data, positions, jnp.arange(positions.shape[0]) < count)
+        return _quality(model, own, total, count)
 
     return finite(lane.each(one, (weights, data.test_positions, data.num_test)), sound)
 
@@ -88,7 +90,8 @@ def client_quality(
         def answer() -> Quality:
             own = jax.tree.map(lambda x: x[run], weights)
             positions = lax.cond(many < share.num_samples, shuffled, lambda: share.positions)
-            quality = _quality(_score(model, own, data, positions, jnp.arange(positions.shape[0]) < many), many)
+            total = _score(model, own, data, positions, jnp.arange(positions.shape[0]) < many)
+            quality = _quality(model, own, total, many)
             broken = (many > 0) & ~jnp.isfinite(quality.loss)
             return quality._replace(loss=jnp.where(broken, jnp.inf, quality.loss))
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jaxtyping import Bool, Int, PRNGKeyArray, UInt8
 
-from jfed.types import Algorithm, ClientData, Params, Report, Weights
+from jfed.types import Algorithm, ClientData, Memory, Params, Report, Weights
 
 PLACES = 0.25  # of the jobs are side by side: about half have no steps, and the longest take twice the mean
 
@@ -55,15 +55,15 @@ class Jobs(NamedTuple):
     key: PRNGKeyArray
 
 
-Train = Callable[[Algorithm, Weights, Params, Data, Jobs], tuple[Weights, Report]]
+Train = Callable[[Algorithm, Weights, Params, Data, Jobs, Memory], tuple[Any, Report, Any]]
 
 
 class Lane(NamedTuple):
     """A layout.
 
     Attributes:
-        train: (algorithm, weights, params, data, jobs) -> (updates, reports). Weights and params have a
-            leading axis runs; updates and reports a leading axis jobs.
+        train: (algorithm, weights, params, data, jobs, memory) -> (updates, reports, own memories). Weights, params
+            and the best model have a leading axis runs, memories (runs, clients); what comes out a leading axis jobs.
         each: maps a function over the leading axis of its arguments.
     """
 
@@ -71,22 +71,33 @@ class Lane(NamedTuple):
     each: Callable[[Callable[..., Any], Any], Any]
 
 
-def _start(algorithm: Algorithm, weights: Weights, params: Params, data: Data, job: Jobs) -> tuple[Any, ...]:
+def _start(
+    algorithm: Algorithm, weights: Weights, params: Params, data: Data, job: Jobs, memory: Memory
+) -> tuple[Any, ...]:
     own = jax.tree.map(lambda x: x[job.run], weights)
     own_params = jax.tree.map(lambda x: x[job.run], params)
     share = data.client(job.run, job.client)
-    return algorithm.start(job.key, own, own_params, share), own, own_params, share
+    remembered = Memory(
+        own=jax.tree.map(lambda x: x[job.run, job.client], memory.own),
+        best=jax.tree.map(lambda x: x[job.run], memory.best),
+        steps=job.steps,
+    )
+    return algorithm.start(job.key, own, own_params, share, remembered), own, own_params, share
 
 
 def _train_sequential(
-    algorithm: Algorithm, weights: Weights, params: Params, data: Data, jobs: Jobs
-) -> tuple[Weights, Report]:
-    def one(job: Jobs) -> tuple[Weights, Report]:
-        local, own, own_params, share = _start(algorithm, weights, params, data, job)
+    algorithm: Algorithm, weights: Weights, params: Params, data: Data, jobs: Jobs, memory: Memory
+) -> tuple[Any, Report, Any]:
+    def one(job: Jobs) -> tuple[Any, Report, Any]:
+        local, own, own_params, share = _start(algorithm, weights, params, data, job, memory)
         local = lax.fori_loop(0, job.steps, lambda _, state: algorithm.step(state, own, own_params, share), local)
         return algorithm.finish(local, own)
 
-    return lax.map(one, jobs)
+    if algorithm.remember is None:  # to start costs nothing
+        return lax.map(one, jobs)
+    nothing = jax.eval_shape(one, jax.tree.map(lambda x: x[0], jobs))
+    blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), nothing)
+    return lax.map(lambda job: lax.cond(job.steps > 0, one, lambda _: blank, job), jobs)
 
 
 class _Places(NamedTuple):
@@ -110,8 +121,8 @@ def _where(mask: Bool[Array, " places"], new: Any, old: Any) -> Any:
 
 
 def _train_vmapped(
-    algorithm: Algorithm, weights: Weights, params: Params, data: Data, jobs: Jobs
-) -> tuple[Weights, Report]:
+    algorithm: Algorithm, weights: Weights, params: Params, data: Data, jobs: Jobs, memory: Memory
+) -> tuple[Any, Report, Any]:
     order = jnp.argsort(-jobs.steps)
     jobs = jax.tree.map(lambda x: x[order], jobs)
     total = jobs.steps.shape[0]
@@ -122,7 +133,7 @@ def _train_vmapped(
         return jax.tree.map(lambda x: x[jnp.minimum(job, total - 1)], jobs)
 
     def begin(job: Int[Array, " places"]) -> _Places:
-        local, own, _, _ = jax.vmap(lambda one: _start(algorithm, weights, params, data, one))(at(job))
+        local, own, _, _ = jax.vmap(lambda one: _start(algorithm, weights, params, data, one, memory))(at(job))
         return _Places(job, local, own, jnp.zeros(number, jnp.int32))
 
     def step(local: Any, own: Weights, job: Jobs) -> Any:
@@ -151,8 +162,8 @@ def _train_vmapped(
     def unfinished(carry: tuple[_Places, Array, Any]) -> Bool[Array, ""]:
         return jnp.any(carry[0].job < total)
 
-    def untrained(job: Jobs) -> tuple[Weights, Report]:
-        local, own, _, _ = _start(algorithm, weights, params, data, job)
+    def untrained(job: Jobs) -> tuple[Any, Report, Any]:
+        local, own, _, _ = _start(algorithm, weights, params, data, job, memory)
         return algorithm.finish(local, own)
 
     first = jnp.arange(number, dtype=jnp.int32)

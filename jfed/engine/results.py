@@ -30,7 +30,7 @@ def dataset(unit: Unit, rows: slice, whole: Arrays, sizes: Any) -> xr.Dataset:
     per_round = ("num_selected", "num_succeeded", "expected_succeeded", "num_probed", "num_steps", "round_time_s")
     names = {name: f"record.{name}" for name in per_round}
     watched = {key: re.fullmatch(r"record\.watched\['(\w+)'\]", key) for key in sorted(whole)}
-    names |= {f"selector_{match[1]}": key for key, match in watched.items() if match}
+    names |= {match[1]: key for key, match in watched.items() if match}
     variables: dict[str, Any] = {name: (("run", "round"), whole[key][:, rows].T) for name, key in names.items()}
     for name in ("times_selected", "times_succeeded"):
         variables[name] = (("run", "client"), whole[f"state.{name}"][rows])

@@ -14,41 +14,12 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float, Int, UInt8
 
-from jfed import ops, prng
-from jfed.algorithms.deadline import share
+from jfed import prng
 from jfed.engine.evaluate import client_quality
-from jfed.engine.lanes import LANES, Data, Jobs
-from jfed.engine.spec import Spec, build
-from jfed.types import Cohort, Dims, Feedback, Outcome, Plan, Probe, View
-
-
-class RunParams(NamedTuple):
-    """The dynamic half of a run, by room; `algorithm` is () in a selection-only run."""
-
-    environment: Any
-    selector: Any
-    controller: Any
-    algorithm: Any
-
-
-class RunState(NamedTuple):
-    """What a run carries from round to round.
-
-    Attributes:
-        environment, selector, controller: the members' states.
-        weights: the global model; () in a selection-only run.
-        times_selected: so far.
-        times_succeeded: so far, while selected.
-        broken_round: first round after which the model was not finite, 0 if there is none; () like `weights`.
-    """
-
-    environment: Any
-    selector: Any
-    controller: Any
-    weights: Any
-    times_selected: Int[Array, " clients"]
-    times_succeeded: Int[Array, " clients"]
-    broken_round: Any
+from jfed.engine.lanes import LANES, Data
+from jfed.engine.spec import Parts, Spec, build
+from jfed.engine.train import RunParams, RunState, Trained, make_train, where
+from jfed.types import Cohort, Costs, Dims, Feedback, Outcome, Plan, Probe, View
 
 
 class Record(NamedTuple):
@@ -62,7 +33,7 @@ class Record(NamedTuple):
         num_probed: clients asked for a loss.
         num_steps: local SGD steps done.
         round_time_s: the longest wait for any of the cohort.
-        watched: what the selector shows of its state, by name.
+        watched: what selector and controller show of their states, by name.
         selected: bit-packed cohort, (ceil(K / 8),) bytes, or () where it is not recorded.
     """
 
@@ -104,17 +75,38 @@ def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Int[Array, " client
     def init(keys: prng.Keys, params: RunParams, num_samples: Int[Array, " clients"]) -> RunState:
         world = prng.at(keys.environment, 0)
         zero = jnp.zeros(spec.dims.num_clients, jnp.int32)
+        weights = () if parts.model is None else parts.model.init(prng.at(keys.model, 0))
+        remembers = parts.algorithm is not None and parts.algorithm.remember is not None
         return RunState(
             environment=parts.environment.init(prng.at(world, 0), params.environment, num_samples),
             selector=parts.selector.init(prng.at(keys.selector, 0), params.selector),
             controller=parts.controller.init(prng.at(world, 1), params.controller, num_samples),
-            weights=() if parts.model is None else parts.model.init(prng.at(keys.model, 0)),
+            weights=weights,
             times_selected=zero,
             times_succeeded=zero,
             broken_round=() if parts.model is None else jnp.int32(0),
+            clients=_memories(parts, keys, weights, spec.dims.num_clients) if remembers else (),
+            best=weights if remembers else (),
+            ended_round=() if parts.controller.ended is None else jnp.int32(0),
         )
 
     return init
+
+
+def _memories(parts: Parts, keys: prng.Keys, weights: Any, num_clients: int) -> Any:
+    assert parts.algorithm is not None and parts.algorithm.remember is not None
+    own = [prng.at(keys.training, 0, client) for client in range(num_clients)]
+    return jax.vmap(parts.algorithm.remember, in_axes=(0, None))(jnp.stack(own), weights)
+
+
+def watched(parts: Parts, state: RunState) -> dict[str, Array]:
+    """What selector and controller show of their states."""
+    shown = {}
+    for room in ("selector", "controller"):
+        watch = getattr(parts, room).watch
+        if watch is not None:
+            shown |= {f"{room}_{name}": value for name, value in watch(getattr(state, room)).items()}
+    return shown
 
 
 def make_round(spec: Spec) -> Round:
@@ -123,9 +115,10 @@ def make_round(spec: Spec) -> Round:
     Keys, params and state have a leading axis runs. `data` is the block's `Data`, or just the clients' numbers of
     images, (runs, K), in a selection-only run. Round and horizon are scalars.
     """
-    parts, num_clients, slots = build(spec), spec.dims.num_clients, spec.dims.slots
+    parts, num_clients = build(spec), spec.dims.num_clients
     selector, algorithm, model = parts.selector, parts.algorithm, parts.model
     lane, trains = LANES[spec.lane], algorithm is not None
+    train = make_train(spec) if trains else None
 
     def look(
         keys: prng.Keys, params: RunParams, state: RunState, num_samples: Array, t: Array, horizon: Array
@@ -145,63 +138,47 @@ def make_round(spec: Spec) -> Round:
     ) -> tuple[RunState, Cohort, Plan, Outcome]:
         chosen, cohort = selector.select(prng.at(keys.selector, t, 1), state.selector, params.selector, view)
         controlled, plan = parts.controller.plan(state.controller, params.controller, view, cohort)
+        if parts.controller.ended is not None:
+            cohort = cohort._replace(selected=cohort.selected & (state.ended_round == 0))
         key = prng.at(keys.environment, t, 1)
         world, outcome = parts.environment.respond(key, state.environment, params.environment, view, cohort, plan)
         state = state._replace(environment=world, selector=chosen, controller=controlled)
         return state, cohort, plan, outcome
 
-    def train(
-        keys: prng.Keys, params: RunParams, state: RunState, data: Data, returned: Array, selected: Array,
-        sound: Array, plan: Plan, t: Array,
-    ) -> tuple[Any, Float[Array, "runs clients"]]:  # fmt: skip
-        assert algorithm is not None and spec.training is not None
-        runs = returned.shape[0]
-        client = jax.vmap(lambda mask: ops.first_slots(mask, slots))(returned)
-        used = (client < num_clients) & sound[:, None]
-        safe = jnp.minimum(client, num_clients - 1)
-        row = jnp.arange(runs, dtype=jnp.int32)[:, None]
-        job_keys = jax.vmap(lambda key, who: jax.vmap(lambda c: prng.at(key, t, c))(who))(keys.training, safe)
-        jobs = Jobs(
-            run=jnp.broadcast_to(row, safe.shape).reshape(-1),
-            client=safe.reshape(-1),
-            steps=jnp.where(used, plan.steps[row, safe], 0).reshape(-1),
-            key=job_keys.reshape(-1),
-        )
-        result = lane.train(algorithm, state.weights, params.algorithm, data, jobs)
-        updates, report = jax.tree.map(lambda x: x.reshape(runs, slots, *x.shape[1:]), result)
-        reading = spec.training.missing
-        weight = jax.vmap(lambda n, s, r: share(reading, n, s, r))(data.num_samples, selected, returned)
-        weights = jax.vmap(algorithm.aggregate)(state.weights, updates, weight[row, safe], used)
-        loss = jnp.full((runs, num_clients), jnp.nan, jnp.result_type(float))
-        return weights, loss.at[row, client].set(report.loss, mode="drop")
-
     def learn(
-        params: RunParams,
-        state: RunState,
-        view: View,
-        cohort: Cohort,
-        plan: Plan,
-        outcome: Outcome,
-        loss: Array,
-    ) -> tuple[RunState, Record]:
+        params: RunParams, state: RunState, view: View, cohort: Cohort, plan: Plan, outcome: Outcome,
+        trained: Trained, t: Array,
+    ) -> tuple[RunState, Record]:  # fmt: skip
         returned = cohort.selected & outcome.succeeded
         waited = jnp.where(cohort.selected, outcome.latency_s, 0.0)
-        feedback = Feedback(cohort.selected, returned, waited, loss)
-        learned = selector.update(state.selector, params.selector, view, cohort, feedback)
+        costs = outcome.costs or Costs(jnp.zeros((1, num_clients)), outcome.latency_s[None])
+        spent = jax.tree.map(lambda x: jnp.where(cohort.selected, x, 0.0), costs)
+        feedback = Feedback(
+            cohort.selected, returned, waited, trained.loss, spent, trained.share, trained.estimates, trained.kept
+        )
+        before = state
         state = state._replace(
-            selector=learned,
+            selector=selector.update(state.selector, params.selector, view, cohort, feedback),
             controller=parts.controller.update(state.controller, params.controller, view, cohort, feedback),
             times_selected=state.times_selected + cohort.selected,
             times_succeeded=state.times_succeeded + returned,
         )
+        going = jnp.bool_(True)
+        if parts.controller.ended is not None:
+            going = before.ended_round == 0
+            frozen = [("selector", before.selector), ("controller", before.controller)]
+            state = state._replace(**{name: where(going, getattr(state, name), old) for name, old in frozen})
+            state = state._replace(
+                ended_round=jnp.where(going & parts.controller.ended(state.controller), t, before.ended_round)
+            )
         record = Record(
             num_selected=cohort.selected.sum(dtype=jnp.int32),
             num_succeeded=returned.sum(dtype=jnp.int32),
-            expected_succeeded=jnp.sum(jnp.where(outcome.succeeded, cohort.inclusion, 0.0)),
+            expected_succeeded=jnp.where(going, jnp.sum(jnp.where(outcome.succeeded, cohort.inclusion, 0.0)), 0.0),
             num_probed=jnp.sum(~jnp.isnan(view.probed), dtype=jnp.int32),
             num_steps=jnp.sum(jnp.where(returned & trains, plan.steps, 0), dtype=jnp.int32),
-            round_time_s=jnp.where(cohort.selected.any(), jnp.max(waited), outcome.idle_s),
-            watched={} if selector.watch is None else selector.watch(learned),
+            round_time_s=jnp.where(going, jnp.where(cohort.selected.any(), jnp.max(waited), outcome.idle_s), 0.0),
+            watched=watched(parts, state),
             selected=jnp.packbits(cohort.selected) if spec.record_selected else (),
         )
         return state, record
@@ -216,30 +193,29 @@ def make_round(spec: Spec) -> Round:
         state = state._replace(environment=world)
         if probe is not None:
             assert model is not None and isinstance(data, Data)
+            if parts.controller.ended is not None:
+                probe = probe._replace(asked=probe.asked & (state.ended_round == 0)[:, None])
             probe_keys = jax.vmap(lambda key: prng.at(key, t, 2))(keys.selector)
             quality = client_quality(lane, model, state.weights, data, probe, probe_keys)
             silent = probe.asked & (num_samples == 0)  # asked, but with nothing to lose
             view = view._replace(probed=jnp.where(silent, 0.0, quality.loss), probed_accuracy=quality.accuracy)
         axes = _view_axes(selector)[1]
         state, cohort, plan, outcome = jax.vmap(choose, in_axes=(0, 0, 0, axes, None))(keys, params, state, view, t)
-        loss = jnp.full(cohort.selected.shape, jnp.nan, jnp.result_type(float))
-        if algorithm is not None:
+        nothing = jnp.full(cohort.selected.shape, jnp.nan, jnp.result_type(float))
+        trained = Trained(nothing, None, None, None)
+        if train is not None:
             assert isinstance(data, Data)
             # A client that does not return is not trained: its model is lost, and nothing else of it is kept.
             returned: Bool[Array, "runs clients"] = cohort.selected & outcome.succeeded
             # Nor is one whose run is broken: nothing can come of it.
             sound = state.broken_round == 0
-            plan = Plan(jnp.where(sound[:, None], plan.steps, 0))
-            weights, loss = train(keys, params, state, data, returned, cohort.selected, sound, plan, t)
-            breaks = sound & ~jax.vmap(_finite)(weights)
-            state = state._replace(weights=weights, broken_round=jnp.where(breaks, t, state.broken_round))
-        return jax.vmap(learn, in_axes=(0, 0, axes, 0, 0, 0, 0))(params, state, view, cohort, plan, outcome, loss)
+            plan = plan._replace(steps=jnp.where(sound[:, None], plan.steps, 0))
+            state, trained = train(keys, params, state, data, returned, cohort, sound, plan, t)
+        return jax.vmap(learn, in_axes=(0, 0, axes, 0, 0, 0, 0, None))(
+            params, state, view, cohort, plan, outcome, trained, t
+        )
 
     return one_round
-
-
-def _finite(weights: Any) -> Bool[Array, ""]:
-    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(weights)]))
 
 
 def _view_axes(selector: Any) -> Any:

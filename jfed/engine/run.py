@@ -1,5 +1,6 @@
 """The host loop: what is not done yet is dispatched, watched, kept safe, and written, unit by unit."""
 
+import functools
 import itertools
 import logging
 import time
@@ -20,7 +21,7 @@ from jfed.engine.checkpoint import Arrays, Saved, joined, named
 from jfed.engine.evaluate import Quality
 from jfed.engine.leave import Leaving, compile_ahead, wait
 from jfed.engine.results import dataset
-from jfed.engine.round import Record
+from jfed.engine.round import Record, watched
 from jfed.engine.simulate import clock, due, program
 from jfed.engine.spec import build
 from jfed.engine.units import Layout, Unit, plan
@@ -188,8 +189,8 @@ def _saved(unit: Unit, out: Path | None) -> Saved:
     state = jax.eval_shape(program(unit.spec).init, unit.pool(), unit.block())
     unnamed = {"watched"} if unit.spec.record_selected else {"watched", "selected"}
     kept = {f"record.{name}" for name in Record._fields if name not in unnamed}
-    if watch := build(unit.spec).selector.watch:
-        kept |= set(named("record.watched", jax.eval_shape(jax.vmap(watch), state.selector)))
+    shown = jax.eval_shape(jax.vmap(functools.partial(watched, build(unit.spec))), state)
+    kept |= set(named("record.watched", shown))
     if unit.spec.training is not None:
         kept |= {f"quality.{name}" for name in Quality._fields}
     return checkpoint.load(folder, named("state", state), kept)
@@ -235,12 +236,32 @@ def _compute(
         host.watch.chunk(stop, stop - done)
         host.leaving.useful = True
         done = stop
+        if (rest := _all_over(state, kept, done, total, every)) is not None:
+            host.watch.chunk(total, total - done)
+            kept, done = [*kept, rest], total
     final = compiled.finish(pool, block, state)
     wait(final)
     whole = joined(kept) | {name: np.asarray(x) for name, x in (named("final", final) | named("state", state)).items()}
     for i, one in enumerate(batch):
         rows = slice(i * one.block_size, i * one.block_size + len(one.runs))
         yield one, dataset(one, rows, whole, block.num_samples)
+
+
+def _all_over(state: Any, kept: Sequence[Arrays], done: int, total: int, every: int) -> Arrays | None:
+    """What the rounds that are left would record, if every run is over and its last model was tested; else None.
+
+    Nobody is selected, nothing is spent, and what was shown last stays.
+    """
+    if isinstance(state.ended_round, tuple) or done == total:
+        return None
+    ended = np.asarray(state.ended_round)
+    tested = np.flatnonzero(due(np.arange(1, done + 1), total, every))
+    if not ended.all() or not len(tested) or tested[-1] + 1 < ended.max():
+        return None
+    left, whole = np.arange(done + 1, total + 1), joined(list(kept))
+    many = {True: len(left), False: int(due(left, total, every).sum())}
+    rest = {name: np.repeat(x[-1:], many[name.startswith("record.")], 0) for name, x in whole.items()}
+    return {n: x if "watched" in n or n.startswith("quality.") else np.zeros_like(x) for n, x in rest.items()}
 
 
 def _restored(state: Any, saved: Sequence[Saved]) -> tuple[Any, list[Arrays]]:

@@ -92,6 +92,11 @@ def _data(pool: Pool, block: Block, training: bool) -> Data | Array:
     return Data(pool.images, pool.labels, block.positions, block.num_samples, block.test_positions, block.num_test)
 
 
+def tested(spec: Spec, state: RunState) -> Any:
+    """The weights that count."""
+    return state.best if spec.training is not None and spec.training.returns == "best" else state.weights
+
+
 @functools.lru_cache(maxsize=64)
 def program(spec: Spec, num_devices: int = 1) -> Program:
     """The program of a spec on the first devices."""
@@ -114,7 +119,7 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
             if model is None:
                 return ()
             assert isinstance(data, Data)
-            return test_quality(lane, model, state.weights, data, state.broken_round == 0)
+            return test_quality(lane, model, tested(spec, state), data, state.broken_round == 0)
 
         def empty(tree: Any) -> Any:
             return jax.tree.map(lambda x: jnp.zeros((spec.chunk_rounds, *x.shape), x.dtype), tree)
@@ -147,7 +152,7 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
         runs, clients = block.num_samples.shape
         everybody = Probe(jnp.ones((runs, clients), bool), jnp.full(runs, jnp.iinfo(jnp.int32).max, jnp.int32))
         keys = jax.vmap(prng.keys)(block.seeds).selector
-        quality = client_quality(lane, model, state.weights, data, everybody, keys)
+        quality = client_quality(lane, model, tested(spec, state), data, everybody, keys)
         return finite(quality, state.broken_round[:, None] == 0)
 
     mesh = Mesh(np.array(jax.devices()[:num_devices]), ("block",))

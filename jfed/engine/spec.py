@@ -2,9 +2,9 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from jfed.algorithms import local_sgd
+from jfed.algorithms import KINDS
 from jfed.algorithms.deadline import Reading
 from jfed.controllers import CONTROLLERS
 from jfed.envs import ENVIRONMENTS
@@ -22,11 +22,15 @@ class TrainingSpec:
         model: its options (all static).
         inputs: what it sees.
         missing: reading of the deadline aggregation.
+        algorithm: its kind and options, of which only static fields count.
+        returns: which model is tested and returned, the last one or the best so far.
     """
 
     model: classifier.Options
     inputs: classifier.Inputs
     missing: Reading
+    algorithm: tuple[str, Any]
+    returns: Literal["last", "best"] = "last"
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,8 @@ def build(spec: Spec) -> Parts:
     model = algorithm = None
     if (t := spec.training) is not None:
         model = classifier.make(t.model, t.inputs)
-        algorithm = local_sgd.make(spec.dims, model, losses.cross_entropy)
+        kind, options = t.algorithm
+        algorithm = KINDS[kind].make(spec.dims, options, losses.mean_loss(model))
     return Parts(
         environment=member(ENVIRONMENTS, spec.environment),
         selector=member(SELECTORS, spec.selector),

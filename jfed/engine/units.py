@@ -15,9 +15,9 @@ import numpy as np
 
 from jfed import config as configs
 from jfed import prng
-from jfed.algorithms import local_sgd
+from jfed.algorithms import KINDS
 from jfed.config import Config, Training
-from jfed.controllers import CONTROLLERS
+from jfed.controllers import CONTROLLERS, adaptive
 from jfed.engine import feed
 from jfed.engine.lanes import LANES
 from jfed.engine.round import RunParams
@@ -138,19 +138,22 @@ def run_params(config: Config) -> RunParams:
         environment=member(ENVIRONMENTS, config.environment),
         selector=member(SELECTORS, config.selector),
         controller=member(CONTROLLERS, config.controller),
-        algorithm=() if config.training is None else local_sgd.params(config.training.algorithm, problem),
+        algorithm=() if config.training is None else member(KINDS, config.training.algorithm),
     )
 
 
 def _training_spec(training: Training, data_dir: str | None) -> TrainingSpec:
     dataset = feed.dataset(training.dataset, data_dir)
     height, width, channels = dataset.images.shape[1:]
+    kind, options = configs.named(KINDS, training.algorithm)
     return TrainingSpec(
         model=training.model,
         inputs=Inputs(
             (height, width, channels), dataset.num_classes, float(dataset.max_value), dataset.mean, dataset.std
         ),
         missing=training.missing,
+        algorithm=(kind, static_half(options)),
+        returns=training.returns,
     )
 
 
@@ -246,7 +249,14 @@ def cut(group: Sequence[Unit], size: int) -> list[Unit]:
 
 
 def _check_training(point: Point, spec: Spec, seeds: Sequence[prng.Seeds], data_dir: str | None) -> None:
-    training = point.config.training
+    training, control = point.config.training, point.config.controller
+    algorithm = build(spec).algorithm
+    estimates = algorithm is not None and algorithm.remember is not None
+    require(
+        estimates or not isinstance(control, adaptive.Options) or (control.fixed > 0 and control.stop != "best"),
+        'Adaptive tau, and the stop rule "best", need clients that make estimates: set training.algorithm to that of'
+        ' "adaptive", or a fixed tau and another stop rule.',
+    )
     if training is None:
         require(
             build(spec).selector.probe is None,
@@ -254,4 +264,8 @@ def _check_training(point: Point, spec: Spec, seeds: Sequence[prng.Seeds], data_
             " run does not have: add training, or leave the scheme out.",
         )
         return
+    require(
+        estimates or training.returns == "last",
+        'To return the best model needs clients that estimate it: set training.algorithm to that of "adaptive".',
+    )
     feed.federated(training, [point.config] * len(seeds), [int(s.data) for s in seeds], data_dir)

@@ -3,11 +3,12 @@
 A world is one file that ends in `MEMBER = Member(Options, params, make)`, and one line in the table.
 """
 
-from jfed.envs import exchange, volatility, wireless
+from jfed.envs import edge, exchange, volatility, wireless
 from jfed.options import Member
 
 ENVIRONMENTS: dict[str, Member] = {
     "volatility": volatility.MEMBER,
     "exchange": exchange.MEMBER,
     "wireless": wireless.MEMBER,
+    "edge": edge.MEMBER,
 }

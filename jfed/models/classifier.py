@@ -5,9 +5,9 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 import jax.numpy as jnp
 from flax import linen
 from jax import Array
-from jaxtyping import Float, PRNGKeyArray, UInt8
+from jaxtyping import Float, Int, PRNGKeyArray, UInt8
 
-from jfed.types import Model, Weights
+from jfed.types import Grades, Model, Weights
 
 Scaling = Literal["dataset", "unit", "image"]
 Scaled = Float[Array, "batch height width channels"]
@@ -44,6 +44,14 @@ class Options(Protocol):
         """Scaled images to logits; raises `ConfigError` for options that do not fit the images."""
         ...
 
+    def grade(self, logits: Float[Array, "batch classes"], labels: Int[Array, " batch"]) -> Grades:
+        """Each example's loss, and whether the answer is right."""
+        ...
+
+    def penalty(self, weights: Weights) -> Float[Array, ""] | float:
+        """What is added once to the mean loss."""
+        ...
+
 
 def scaled(images: UInt8[Array, "batch height width channels"], inputs: Inputs, scaling: Scaling) -> Scaled:
     """Pixels as a model sees them.
@@ -72,4 +80,4 @@ def make(options: Options, inputs: Inputs) -> Model:
     def logits(weights: Weights, images: UInt8[Array, "batch height width channels"]) -> Float[Array, "batch classes"]:
         return module.apply({"params": weights}, scaled(images, inputs, options.scaling))  # type: ignore[return-value]
 
-    return Model(init, logits)
+    return Model(init, logits, options.grade, options.penalty)

@@ -23,12 +23,14 @@ import jax
 import jax.numpy as jnp
 from flax import linen
 from jax import Array
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed.errors import require
 from jfed.models.classifier import Inputs
 from jfed.models.conv import conv2d, max_pool
+from jfed.models.losses import cross_entropy
 from jfed.options import static
+from jfed.types import Grades, Weights
 
 LRN_RADIUS, LRN_BIAS, LRN_ALPHA, LRN_BETA = 4, 1.0, 0.001 / 9, 0.75  # the public code of Wang et al.
 WANG_STD = WANG_BIAS = 0.1  # the same
@@ -58,6 +60,14 @@ class Options:
     """Initial weights: uniform by fan-in, or normal (truncated, 0.1) with biases of 0.1."""
     scaling: Literal["dataset", "unit", "image"] = static("dataset")
     """Of pixels: by the data set's mean and deviation, to the unit interval, or each image by its own."""
+
+    def grade(self, logits: Float[Array, "batch classes"], labels: Int[Array, " batch"]) -> Grades:
+        """Cross-entropy, and whether the largest logit is the label's."""
+        return cross_entropy(logits, labels)
+
+    def penalty(self, weights: Weights) -> float:
+        """None."""
+        return 0.0
 
     def module(self, inputs: Inputs) -> linen.Module:
         """The flax module."""

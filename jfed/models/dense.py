@@ -5,11 +5,13 @@ from typing import Literal
 
 from flax import linen
 from jax import Array
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from jfed.errors import require
 from jfed.models.classifier import Inputs
+from jfed.models.losses import cross_entropy
 from jfed.options import static
+from jfed.types import Grades, Weights
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,14 @@ class Options:
     hidden: tuple[int, ...] = static(())
     scaling: Literal["dataset", "unit", "image"] = static("dataset")
     """Of pixels: by the data set's mean and deviation, to the unit interval, or each image by its own."""
+
+    def grade(self, logits: Float[Array, "batch classes"], labels: Int[Array, " batch"]) -> Grades:
+        """Cross-entropy, and whether the largest logit is the label's."""
+        return cross_entropy(logits, labels)
+
+    def penalty(self, weights: Weights) -> float:
+        """None."""
+        return 0.0
 
     def module(self, inputs: Inputs) -> linen.Module:
         """The flax module."""

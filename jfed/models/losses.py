@@ -1,35 +1,37 @@
-"""Losses over a batch of which only some examples are real."""
+"""What logits are used for: each example's loss and verdict, and their means over a batch of which some are real."""
 
-from typing import NamedTuple
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import optax
 from jax import Array
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, UInt8
+
+from jfed.types import Grades, Model, Weights
+
+Loss = Callable[[Weights, UInt8[Array, "batch h w c"], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
 
 
-def cross_entropy(
-    logits: Float[Array, "batch classes"], labels: Int[Array, " batch"], real: Bool[Array, " batch"]
-) -> Float[Array, ""]:
-    """Mean cross-entropy of the real examples, in nats; 0 if there is none."""
-    each = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
-    return jnp.sum(jnp.where(real, each, 0.0)) / jnp.maximum(real.sum(), 1)
-
-
-class Score(NamedTuple):
-    """Sums over real examples, so that scores of batches add up.
-
-    Attributes:
-        loss: sum of cross-entropies in nats.
-        correct: number of right answers.
-    """
-
-    loss: Float[Array, ""]
-    correct: Int[Array, ""]
-
-
-def score(logits: Float[Array, "batch classes"], labels: Int[Array, " batch"], real: Bool[Array, " batch"]) -> Score:
-    """The score of a batch. A model whose logits are not finite answers nothing right."""
+def cross_entropy(logits: Float[Array, "batch classes"], labels: Int[Array, " batch"]) -> Grades:
+    """Cross-entropy in nats. A model whose logits are not finite answers nothing right."""
     each = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
     right = (jnp.argmax(logits, -1) == labels) & jnp.all(jnp.isfinite(logits), -1)
-    return Score(jnp.sum(jnp.where(real, each, 0.0)), jnp.sum(real & right))
+    return Grades(each, right)
+
+
+def squared_hinge(margins: Float[Array, "batch 1"], labels: Int[Array, " batch"]) -> Grades:
+    """Half the squared hinge of Wang et al. (2019): even labels are +1, odd ones -1; right is the right sign."""
+    signed = jnp.where(labels % 2 == 0, 1.0, -1.0) * margins[:, 0]
+    return Grades(0.5 * jnp.square(jnp.maximum(1 - signed, 0.0)), signed > 0)
+
+
+def mean_loss(model: Model) -> Loss:
+    """The mean loss over the real images of a batch, 0 if there is none, and the model's penalty once."""
+
+    def loss(
+        weights: Weights, images: UInt8[Array, "batch h w c"], labels: Int[Array, " batch"], real: Bool[Array, " batch"]
+    ) -> Float[Array, ""]:
+        each = model.grade(model.logits(weights, images), labels).loss
+        return jnp.sum(jnp.where(real, each, 0.0)) / jnp.maximum(real.sum(), 1) + model.penalty(weights)
+
+    return loss

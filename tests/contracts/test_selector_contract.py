@@ -20,7 +20,7 @@ from jfed.types import Cohort, Dims, Feedback, Oracle, Problem, View
 
 K, ROUNDS = 8, 50
 # Nothing is drawn after the start, or it decides ties only, of which there are none here.
-DETERMINISTIC = {"fedcs", "fedcs deadline", "round_robin", "local_accuracy", "rbcs-f true", "cs-ucb best"}
+DETERMINISTIC = {"fedcs", "fedcs deadline", "round_robin", "local_accuracy", "rbcs-f true", "cs-ucb best", "everybody"}
 FEATURES = 3
 VARIANTS: dict[str, tuple[str, Any]] = {name: (name, member.options()) for name, member in SELECTORS.items()} | {
     "e3cs exact clipped": ("e3cs", e3cs.Options(quota="inc", sampler="exact", clip_exponent=True)),
@@ -109,6 +109,7 @@ def walked(request, walk):
 def test_exactly_k_are_selected(walked):
     _, cohort, _ = walked.batched
     for i, (k, some_away) in enumerate(SETTINGS):
+        k = K if walked.name == "everybody" else k
         counts = cohort.selected[i].sum(-1)
         here = (~np.array(walked.away[i])).sum(-1)
         if some_away:

@@ -32,6 +32,7 @@ from jfed.engine import simulate, units
 from jfed.engine.lanes import LANES
 from jfed.engine.simulate import due
 from jfed.engine.units import Layout
+from jfed.types import Report
 
 RESULTS = ("num_selected", "num_succeeded", "num_steps", "test_accuracy", "test_loss", "client_loss", "client_accuracy")
 
@@ -241,11 +242,15 @@ def test_a_diverged_client_that_failed_poisons_nothing_and_one_that_returned_is_
     weights = {"w": jnp.arange(6.0).reshape(2, 3)}
     updates = {"w": jnp.stack([jnp.full((2, 3), jnp.nan), jnp.ones((2, 3)), jnp.full((2, 3), jnp.inf)])}
     share = jnp.array([0.5, 0.25, 0.25])
-    moved = algorithm.aggregate(weights, updates, share, jnp.array([False, True, False]))
+
+    def averaged(returned):
+        return algorithm.aggregate(weights, (), updates, Report(jnp.zeros(3)), share, returned)[0]
+
+    moved = averaged(jnp.array([False, True, False]))
     np.testing.assert_array_equal(moved["w"], weights["w"] + 0.25)
-    still = algorithm.aggregate(weights, updates, share, jnp.zeros(3, bool))
+    still = averaged(jnp.zeros(3, bool))
     assert_same_tree(weights, still)
-    assert not np.isfinite(algorithm.aggregate(weights, updates, share, jnp.ones(3, bool))["w"]).any()
+    assert not np.isfinite(averaged(jnp.ones(3, bool))["w"]).any()
 
 
 def test_a_model_that_diverges_has_no_accuracy_and_no_loss():

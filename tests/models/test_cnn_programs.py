@@ -17,7 +17,7 @@ from jax import lax
 from jfed.algorithms import local_sgd
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.models import MODELS, classifier, losses
-from jfed.types import Dims
+from jfed.types import Dims, Memory
 
 CLIENTS, SAMPLES, BATCH = 20, 450, 40
 NETWORKS = {
@@ -41,7 +41,7 @@ def lowered(name, lane) -> Any:
     """A round of 20 clients with 450 images each, batches of 40: training and aggregation."""
     image, classes = NETWORKS[name]
     model = classifier.make(MODELS[name], classifier.Inputs(image, classes, 255.0, 0.1, 0.3))
-    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, BATCH), model, losses.cross_entropy)
+    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, BATCH), local_sgd.Options(), losses.mean_loss(model))
     own = jax.eval_shape(model.init, jax.random.key(0))
     keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), CLIENTS))
     pool = CLIENTS * SAMPLES
@@ -50,8 +50,9 @@ def lowered(name, lane) -> Any:
     )
 
     def round_of_one(weights, params, data, jobs, share, returned):
-        updates, _ = LANES[lane].train(algorithm, jax.tree.map(lambda w: w[None], weights), params, data, jobs)
-        return algorithm.aggregate(weights, updates, share, returned)
+        runs = jax.tree.map(lambda w: w[None], weights)
+        updates, report, _ = LANES[lane].train(algorithm, runs, params, data, jobs, Memory())
+        return algorithm.aggregate(weights, params, updates, report, share, returned)[0]
 
     params = local_sgd.Params(*[of((1,), jnp.float32)] * 3)
     jobs = Jobs(of((CLIENTS,)), of((CLIENTS,)), of((CLIENTS,)), keys)

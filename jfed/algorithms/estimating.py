@@ -1,0 +1,187 @@
+"""Plain SGD whose clients also estimate what adaptive tau needs: how steep, how smooth and how unlike their losses are.
+
+S. Wang et al., "Adaptive Federated Learning in Resource Constrained Edge Computing Systems", IEEE JSAC 2019, and its
+public code.
+
+*Notation.* w global model just received, w_i where the client's own steps ended last time; F_i and its gradient are
+taken on one minibatch, that of the first step, which is the one of the last step before: rho_i = |F_i(w_i) - F_i(w)| /
+|w_i - w|, beta_i the same of gradients; delta_i = |grad F_i(w) - g|, g the average of grad F_i(w).
+
+*Departures.*
+- An epoch walks through the client's images in a new random order, in whole batches; what is left over is dropped, as
+  in the public code, which also drops the last batch where nothing is left over. A client with less than a batch has
+  one batch of what it has.
+- The client keeps where it ended and evaluates it again; the public code keeps loss and gradient, which are of another
+  batch than those of w where a new one has taken the place of one that served three single steps.
+- A model that is not finite does not replace the global one: see `controllers/adaptive`.
+"""
+
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt32
+
+from jfed import ops
+from jfed.algorithms.local_sgd import Loss, average
+from jfed.errors import require
+from jfed.options import Member, as_arrays
+from jfed.types import Algorithm, ClientData, Dims, Estimates, Memory, Problem, Report, Weights
+
+APART = 1e-10  # models closer than this tell nothing
+SMOOTHEST = 1e-5  # a smaller beta_i is this
+USES = 3  # steps that a batch serves where tau is 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set."""
+
+    learning_rate: float = 0.01
+
+
+class Params(NamedTuple):
+    """Dynamic half."""
+
+    learning_rate: Float[Array, ""]
+
+
+class Own(NamedTuple):
+    """What a client keeps.
+
+    Attributes:
+        words: of the key to its orders of images; a state holds no keys.
+        point: where its steps ended last time.
+        batch: number of the batch that it used last.
+        uses: steps that it made with it.
+        known: whether it took part before.
+    """
+
+    words: UInt32[Array, "2"]
+    point: Weights
+    batch: Int[Array, ""]
+    uses: Int[Array, ""]
+    known: Bool[Array, ""]
+
+
+class Local(NamedTuple):
+    """One client in the middle of its training; `gradient` and `estimates` are of its first batch, at w."""
+
+    own: Own
+    step: Int[Array, ""]
+    first: Int[Array, ""]
+    order: Int[Array, " samples"]
+    weights: Weights
+    loss: Float[Array, ""]
+    gradient: Weights
+    estimates: Estimates
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    rate = float(options.learning_rate)
+    require(0 < rate < inf, f"The learning rate must be positive and finite, found {rate:g}.")
+    return as_arrays(Params, learning_rate=rate)
+
+
+def norm(tree: Weights) -> Float[Array, ""]:
+    """Euclidean norm of all leaves together."""
+    squares = [jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)]
+    return jnp.sqrt(jnp.sum(jnp.stack(squares)))
+
+
+def slopes(
+    losses: tuple[Array, Array], gradients: tuple[Weights, Weights], points: tuple[Weights, Weights], known: Array
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """rho_i and beta_i of two models; 0 and the least beta where they are the same, or numbers are missing."""
+    distance = norm(jax.tree.map(jnp.subtract, *points))
+    apart = known & (distance > APART)
+    safe = jnp.where(apart, distance, 1.0)
+    rho = jnp.where(apart, jnp.abs(losses[0] - losses[1]) / safe, 0.0)
+    beta = jnp.where(apart, norm(jax.tree.map(jnp.subtract, *gradients)) / safe, 0.0)
+    return jnp.where(jnp.isnan(rho), 0.0, rho), jnp.where(beta >= SMOOTHEST, beta, SMOOTHEST)
+
+
+def make(dims: Dims, options: Options, loss: Loss) -> Algorithm:
+    """The algorithm."""
+    size = dims.batch_size
+
+    def remember(key: PRNGKeyArray, weights: Weights) -> Own:
+        return Own(jax.random.key_data(key), weights, jnp.int32(0), jnp.int32(0), jnp.bool_(False))
+
+    def place(batch: Int[Array, ""], data: ClientData) -> tuple[Array, Array]:
+        """Epoch of a batch, and its number in it."""
+        return jnp.divmod(batch, jnp.maximum(data.num_samples // size, 1))
+
+    def ordered(own: Own, batch: Int[Array, ""], data: ClientData) -> Array:
+        key = jax.random.fold_in(jax.random.wrap_key_data(own.words), place(batch, data)[0])
+        return ops.shuffled(key, data.positions, data.num_samples)
+
+    def at(order: Array, batch: Int[Array, ""], data: ClientData) -> tuple[Array, Array, Array]:
+        """Images, labels and which of them are real."""
+        position = place(batch, data)[1] * size + jnp.arange(size)
+        chosen = order[jnp.minimum(position, order.shape[0] - 1)]
+        return data.images[chosen], data.labels[chosen], position < data.num_samples
+
+    def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData, memory: Memory) -> Local:
+        own: Own = memory.own
+        worn = (jnp.asarray(memory.steps) <= 1) & (own.uses >= USES)
+        own = own._replace(uses=jnp.where(worn, 0, own.uses))
+        first = own.batch + worn
+        order = ordered(own, first, data)
+        batch = at(order, first, data)
+        here, gradient = jax.value_and_grad(loss)(weights, *batch)
+        there, other = jax.value_and_grad(loss)(own.point, *batch)
+        rho, beta = slopes((there, here), (other, gradient), (own.point, weights), own.known)
+        best = loss(memory.best, *batch)
+        zero = jnp.zeros((), jnp.result_type(float))
+        return Local(
+            own=own,
+            step=jnp.int32(0),
+            first=first,
+            order=order,
+            weights=weights,
+            loss=zero,
+            gradient=gradient,
+            estimates=Estimates(here, best, rho, beta, own.known, zero),
+        )
+
+    def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
+        number = local.first + local.step
+        fresh = (local.step > 0) & (place(number, data)[1] == 0)
+        order = lax.cond(fresh, lambda: ordered(local.own, number, data), lambda: local.order)
+
+        def descend() -> tuple[Array, Weights]:
+            return jax.value_and_grad(loss)(local.weights, *at(order, number, data))
+
+        value, gradient = lax.cond(local.step == 0, lambda: (local.estimates.loss, local.gradient), descend)
+        moved = jax.tree.map(lambda w, g: w - params.learning_rate * g, local.weights, gradient)
+        return local._replace(step=local.step + 1, order=order, weights=moved, loss=local.loss + value)
+
+    def finish(local: Local, weights: Weights) -> tuple[tuple[Weights, Weights], Report, Own]:
+        last = local.first + jnp.maximum(local.step - 1, 0)
+        uses = jnp.where(local.step > 1, 1, local.own.uses + 1)
+        mean = jnp.where(local.step > 0, local.loss / local.step, jnp.nan)
+        update = jax.tree.map(jnp.subtract, local.weights, weights)
+        kept = Own(local.own.words, local.weights, last, uses, jnp.bool_(True))
+        return (update, local.gradient), Report(mean, local.estimates), kept
+
+    def aggregate(
+        weights: Weights, params: Params, updates: tuple[Weights, Weights], report: Report,
+        share: Float[Array, " slots"], returned: Bool[Array, " slots"],
+    ) -> tuple[Weights, Report]:  # fmt: skip
+        moves, gradients = updates
+        mean = average(gradients, share, returned)
+        divergence = jax.vmap(lambda gradient: norm(jax.tree.map(jnp.subtract, gradient, mean)))(gradients)
+        assert report.estimates is not None
+        estimates = report.estimates._replace(divergence=divergence)
+        moved = jax.tree.map(jnp.add, weights, average(moves, share, returned))
+        return moved, report._replace(estimates=estimates)
+
+    return Algorithm(start, step, finish, aggregate, remember)
+
+
+MEMBER = Member(Options, params, make)

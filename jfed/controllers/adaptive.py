@@ -1,0 +1,259 @@
+"""Adaptive tau: as many local steps between two aggregations as a budget of resources makes best.
+
+S. Wang, T. Tuor, T. Salonidis, K. K. Leung, C. Makaya, T. He, K. Chan, "Adaptive Federated Learning in Resource
+Constrained Edge Computing Systems", IEEE JSAC 2019, Algorithms 2 and 3, and its public code. `algorithms/estimating`
+makes the estimates of rho, beta and delta.
+
+*Notation.* eta learning rate; c_m and b_m what a local step and an aggregation cost of resource m, R_m its budget, s_m
+what is spent; T' the number of local steps that the rest buys; h(tau) the distance to centralised descent, G(tau) what
+is minimised; phi a control parameter.
+
+    h(x) = max(0, delta / beta ((eta beta + 1)^x - 1) - eta delta x)
+    1 / T' = max_m (c_m x + b_m) / (R'_m x)
+    G(x) = (1 + sqrt(max(0, 1 + 4 phi rho eta T'^2 h(x) / x))) / (2 eta phi T') + rho h(x)
+
+tau is the first x of 1 .. min(growth tau, tau_max) with the least G.
+
+*Departures.*
+- Estimates that are NaN leave the ones before; so do rounds in which nobody has any. A budget whose rest R' is not
+  positive leaves tau. (1 + eta beta)^x that overflows makes G infinite, which is never chosen, and so does h that is
+  NaN, where the public code would take it for 0 and favour a large tau. Where delta or rho is 0, so is what it
+  multiplies, however large.
+- The power is exp(x log1p(eta beta)), and minus one by expm1: the difference of large numbers loses what it says.
+- A client's costs are put together over those who took part: their mean (the public simulation draws one time for all),
+  their sum, or their maximum, as `cost` says.
+- The public code makes a last round of at least one step, whether the budget allows it or not (`last_steps = 1`); here
+  there is none then. The first round is made without knowing what it costs.
+- A model that is not finite does not become the global one, nor count its estimates; tau is 1 in the next round, and
+  then what it was before.
+"""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
+
+from jfed.errors import require
+from jfed.options import Member, as_arrays, static
+from jfed.types import Cohort, Controller, Costs, Dims, Feedback, Plan, Problem, View
+
+MOST = 1000  # candidates of the search: a bound on tau_max
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set."""
+
+    budgets: tuple[float, ...] = (15.0,)
+    """R_m, one for each resource of the world; seconds where that is time."""
+    phi: float = 0.025
+    """For the squared SVM; 5e-5 for the convolutional networks."""
+    tau_max: int = 100
+    growth: int = 10
+    """tau may grow by this factor in a round (gamma)."""
+    fixed: int = 0
+    """A tau that stays, until the budget is spent; 0: adaptive."""
+    exchanges: int = 1
+    """How many b_m a round costs; Eiffel counts 2, down and up."""
+    cost: Literal["mean", "sum", "max"] = static("mean")
+    """How the costs of those who took part are put together."""
+    stop: Literal["best", "last", "plain"] = static("best")
+    """best: the last tau is cut to what the budget allows, and a look at the last model is paid for; last: without that
+    look; plain: no cut, the run ends when the next round would not fit."""
+    last_steps: int = 0
+    """Fewest steps of the cut round. 1, as in the public code, spends more than the budget where none fits."""
+
+
+class Params(NamedTuple):
+    """Dynamic half."""
+
+    budgets: Float[Array, " resources"]
+    phi: Float[Array, ""]
+    tau_max: Int[Array, ""]
+    growth: Int[Array, ""]
+    fixed: Int[Array, ""]
+    exchanges: Float[Array, ""]
+    last_steps: Int[Array, ""]
+    eta: Float[Array, ""]
+
+
+class State(NamedTuple):
+    """Attributes:
+    tau: of the next round.
+    before: tau before a model that was not finite; 0: none.
+    spent: s of each resource.
+    step, exchange: c and b of the last round; NaN before.
+    rho, beta, delta: estimates; NaN before there are any.
+    last: whether the next round is the last one that trains.
+    looks: whether the next round only looks at the last model.
+    over: whether the run is over.
+    """
+
+    tau: Int[Array, ""]
+    before: Int[Array, ""]
+    spent: Float[Array, " resources"]
+    step: Float[Array, " resources"]
+    exchange: Float[Array, " resources"]
+    rho: Float[Array, ""]
+    beta: Float[Array, ""]
+    delta: Float[Array, ""]
+    last: Bool[Array, ""]
+    looks: Bool[Array, ""]
+    over: Bool[Array, ""]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    require(len(options.budgets) > 0, "Adaptive tau needs a budget.")
+    low = min(options.budgets)
+    require(low > 0 and not np.isnan(options.budgets).any(), f"A budget must be positive, found {low:g}.")
+    require(0 < options.phi < inf, f"phi must be positive, found {options.phi:g}.")
+    require(1 <= options.tau_max <= MOST, f"tau_max must lie in 1 .. {MOST}, found {options.tau_max}.")
+    require(options.growth >= 1, f"growth must be at least 1, found {options.growth}.")
+    require(options.fixed >= 0, f"A fixed tau must not be negative, found {options.fixed}.")
+    require(options.last_steps in (0, 1), f"last_steps must be 0 or 1, found {options.last_steps}.")
+    require(options.exchanges >= 0, f"exchanges must not be negative, found {options.exchanges}.")
+    return as_arrays(
+        Params,
+        budgets=np.asarray(options.budgets, float),
+        phi=float(options.phi),
+        tau_max=options.tau_max,
+        growth=options.growth,
+        fixed=options.fixed,
+        exchanges=float(options.exchanges),
+        last_steps=options.last_steps,
+        eta=float(problem.learning_rate),
+    )
+
+
+def drift(x: Array, beta: Array, delta: Array, eta: Array) -> Array:
+    """h(x)."""
+    grown = jnp.expm1(x * jnp.log1p(eta * beta))  # (eta beta + 1)^x - 1
+    h = jnp.where(delta == 0, 0.0, delta / beta * grown - eta * delta * x)
+    return jnp.maximum(h, 0.0)  # NaN stays NaN
+
+
+def objective(
+    x: Float[Array, " candidates"],
+    rho: Array, beta: Array, delta: Array, eta: Array, phi: Array,
+    step: Float[Array, " resources"], exchange: Float[Array, " resources"], left: Float[Array, " resources"],
+) -> Float[Array, " candidates"]:  # fmt: skip
+    """G(x) of each candidate; infinite where it cannot be computed."""
+    h = drift(x, beta, delta, eta)
+    inverse = jnp.max((step[:, None] * x + exchange[:, None]) / (left[:, None] * x), 0)  # 1 / T'
+    apart = jnp.where(rho == 0, 0.0, rho * h)
+    root = jnp.sqrt(jnp.maximum(0.0, inverse**2 + 4 * phi * eta * apart / x))  # sqrt(1 + 4 T'^2 ...) / T'
+    g = (inverse + root) / (2 * eta * phi) + apart
+    return jnp.where(jnp.isnan(g), jnp.inf, g)
+
+
+def search(state: State, params: Params, left: Float[Array, " resources"]) -> Int[Array, ""]:
+    """The next tau, by the costs of the round before; what it is now, where it cannot be found."""
+    number = jnp.arange(1, MOST + 1)
+    x = number.astype(left.dtype)
+    g = objective(x, state.rho, state.beta, state.delta, params.eta, params.phi, state.step, state.exchange, left)
+    most = jnp.minimum(params.growth * state.tau, params.tau_max)
+    g = jnp.where(number <= most, g, jnp.inf)
+    found = number[jnp.argmin(g)].astype(jnp.int32)
+    known = ~jnp.isnan(state.rho + state.beta + state.delta + jnp.sum(state.step)) & jnp.all(left > 0)
+    return jnp.where(known, found, jnp.minimum(state.tau, params.tau_max))
+
+
+def together(costs: Costs, took: Bool[Array, " clients"], how: str) -> Costs:
+    """c and b over those who took part, (resources,)."""
+    if how == "max":
+        return jax.tree.map(lambda x: jnp.max(jnp.where(took, x, 0.0), 1), costs)
+    total = jax.tree.map(lambda x: jnp.sum(jnp.where(took, x, 0.0), 1), costs)
+    return total if how == "sum" else jax.tree.map(lambda x: x / jnp.maximum(jnp.sum(took), 1), total)
+
+
+def estimated(state: State, feedback: Feedback) -> State:
+    """The estimates of this round in the place of those before, as far as they are numbers."""
+    found, share = feedback.estimates, feedback.share
+    if found is None or share is None:  # a fixed tau needs none
+        return state
+
+    def mean(values: Array, among: Array) -> Array:
+        weight = jnp.where(among, share, 0.0)
+        return jnp.sum(jnp.where(among, weight * values, 0.0)) / jnp.sum(weight)  # NaN if there is nobody
+
+    new = {
+        "rho": mean(found.rho, found.known),
+        "beta": mean(found.beta, found.known),
+        "delta": mean(found.divergence, feedback.succeeded),
+    }
+    anybody = jnp.any(found.known)
+    kept = {n: jnp.where(anybody & ~jnp.isnan(x), x, getattr(state, n)) for n, x in new.items()}
+    return state._replace(**kept)
+
+
+def make(dims: Dims, options: Options) -> Controller:
+    """The controller."""
+    looks_at_last = options.stop == "best"
+
+    def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
+        unknown = jnp.full((), jnp.nan, params.phi.dtype)
+        no = jnp.bool_(False)
+        first = jnp.maximum(params.fixed, 1).astype(jnp.int32)
+        none = jnp.zeros_like(params.budgets)
+        return State(first, jnp.int32(0), none, none + unknown, none + unknown, unknown, unknown, unknown, no, no, no)
+
+    def plan(state: State, params: Params, view: View, cohort: Cohort) -> tuple[State, Plan]:
+        steps = jnp.where(state.looks, 1, state.tau)
+        return state, Plan(jnp.where(view.num_samples > 0, steps, 0), ~state.looks)
+
+    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+        assert feedback.costs is not None
+        kept = jnp.bool_(True) if feedback.kept is None else feedback.kept
+        told = estimated(state, feedback)
+        state = jax.tree.map(lambda new, old: jnp.where(kept, new, old), told, state)
+        left = params.budgets - (state.step + state.exchange if looks_at_last else 0.0)
+        aside = state.before > 0  # by a model that broke
+        found = jnp.where(aside, state.before, search(state, params, left))
+        wanted = jnp.where(params.fixed > 0, params.fixed, jnp.where(kept, found, 1)).astype(jnp.int32)
+        before = jnp.where(kept, 0, jnp.where(aside, state.before, state.tau))
+        anybody = jnp.any(cohort.selected)
+        c, b = together(feedback.costs, cohort.selected, options.cost)
+        b = params.exchanges * b
+        taken = jnp.where(state.looks, 1, state.tau).astype(c.dtype)
+        return after_round(
+            state._replace(
+                before=before,
+                spent=state.spent + jnp.where(anybody, c * taken + b, 0.0),
+                step=jnp.where(anybody, c, state.step),
+                exchange=jnp.where(anybody, b, state.exchange),
+            ),
+            params,
+            wanted,
+        )
+
+    def after_round(state: State, params: Params, wanted: Int[Array, ""]) -> State:
+        """What the budget allows next, of the steps that are wanted."""
+        c, b, no = state.step, state.exchange, jnp.bool_(False)
+        reserve = c + b if looks_at_last else jnp.zeros_like(c)
+        left = params.budgets - state.spent
+        room = left - reserve - b  # for the steps of one more round
+        fits = jnp.all(c * wanted < room)
+        if options.stop == "plain":
+            return state._replace(tau=wanted, over=~fits)
+        most = jnp.min(jnp.where(c > 0, jnp.floor(room / jnp.where(c > 0, c, 1.0)), jnp.where(room >= 0, inf, 0.0)))
+        cut = jnp.clip(most, params.last_steps, wanted).astype(jnp.int32)
+        trains = ~state.last & ~state.looks & (fits | (cut > 0))
+        pays = (params.last_steps > 0) | jnp.all(c + b <= left)  # for a look at the last model
+        looks = ~trains & ~state.looks & pays if looks_at_last else no
+        tau = jnp.where(fits, wanted, jnp.maximum(cut, 1))
+        return state._replace(tau=tau, last=trains & ~fits, looks=looks, over=~trains & ~looks)
+
+    def watch(state: State) -> dict[str, Array]:
+        estimates = {name: getattr(state, name) for name in ("rho", "beta", "delta")}
+        return {"tau": state.tau, "spent": state.spent[0], **estimates}
+
+    return Controller(init, plan, update, ended=lambda state: state.over, watch=watch)
+
+
+MEMBER = Member(Options, params, make)

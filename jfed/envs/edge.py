@@ -1,0 +1,124 @@
+"""Edge devices with a budget: what a local step and an exchange with the server cost, drawn anew in every round.
+
+S. Wang et al., "Adaptive Federated Learning in Resource Constrained Edge Computing Systems", IEEE JSAC 2019, and the
+times measured in its public code (seconds, normal, cut off at 1e-10 from below); A. Sultana et al., "Eiffel: Efficient
+and Fair Scheduling in Adaptive Federated Learning", IEEE TPDS 2022, which adds that clients differ.
+
+*Notation.* c costs of a local step, b of an exchange; c_i compute power, r_i resource demand of client i.
+
+*Departures.*
+- The public simulation draws one time for all clients (`shared`), which is the default; Eiffel's clients draw their
+  own.
+- Eiffel gives neither c_i nor r_i. A step takes 1 / c_i as long as `step_s` says; powers and demands are set, or r_i is
+  drawn once per run, uniformly from `demand`. Clients report both, scaled to a mean of 1.
+- Of more steps than `drawn`, the first so many draws stand for all.
+"""
+
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float, Int, PRNGKeyArray
+
+from jfed import prng
+from jfed.errors import require
+from jfed.options import Member, as_arrays, static
+from jfed.types import Cohort, Costs, Dims, Environment, Oracle, Outcome, Plan, Problem, View
+
+FEATURES = ("power", "demand")
+LEAST_S = 1e-10
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set. The defaults are measurements of SGD on the squared SVM, by the authors' public code."""
+
+    step_s: tuple[float, float] = (0.013015156, 0.006946299)
+    """Mean and standard deviation of a local step of a client of power 1."""
+    exchange_s: tuple[float, float] = (0.131604348, 0.053873234)
+    """Mean and standard deviation of an exchange."""
+    power: tuple[float, ...] = (1.0,)
+    """c_i, dealt to the clients in turn."""
+    demand: tuple[float, float] = (1.0, 1.0)
+    """r_i is drawn from this range, once per run."""
+    shared: bool = static(True)
+    """All clients take the same time for a step, up to their power, and for an exchange."""
+    drawn: int = static(100)
+    """Steps of a round that are drawn apart."""
+
+
+class Params(NamedTuple):
+    """Dynamic half."""
+
+    step_s: Float[Array, "2"]
+    exchange_s: Float[Array, "2"]
+    power: Float[Array, " clients"]
+    demand: Float[Array, "2"]
+
+
+class State(NamedTuple):
+    """Attributes: demand: r_i."""
+
+    demand: Float[Array, " clients"]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    for name in ("step_s", "exchange_s"):
+        mean, sd = getattr(options, name)
+        require(0 <= mean < inf and 0 <= sd < inf, f"{name} is a mean and a deviation, found {(mean, sd)}.")
+    require(
+        len(options.power) > 0 and all(0 < p < inf for p in options.power),
+        f"A client's compute power must be positive, found {options.power}.",
+    )
+    low, high = options.demand
+    require(0 < low <= high < inf, f"demand must be a positive range (low, high), found {options.demand}.")
+    require(options.drawn >= 1, f"drawn must be at least 1, found {options.drawn}.")
+    power = np.asarray(options.power, float)[np.arange(problem.num_clients) % len(options.power)]
+    return as_arrays(
+        Params,
+        step_s=np.asarray(options.step_s, float),
+        exchange_s=np.asarray(options.exchange_s, float),
+        power=power,
+        demand=np.asarray(options.demand, float),
+    )
+
+
+def make(dims: Dims, options: Options) -> Environment:
+    """The environment."""
+    num_clients = dims.num_clients
+    several = 1 if options.shared else num_clients
+
+    def times(key: PRNGKeyArray, law: Float[Array, "2"], shape: tuple[int, ...]) -> Array:
+        return jnp.maximum(law[0] + law[1] * jax.random.normal(key, shape, law.dtype), LEAST_S)
+
+    def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
+        low, high = params.demand
+        return State(low + (high - low) * prng.uniform(key, num_clients))
+
+    def observe(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, View]:
+        context = jnp.stack([params.power / params.power.mean(), state.demand / state.demand.mean()], -1)
+        expected = params.step_s[0] / params.power + params.exchange_s[0]  # of one step
+        oracle = Oracle(success_rate=jnp.ones_like(expected), latency_s=expected)
+        return state, view._replace(context=context, oracle=oracle)
+
+    def respond(
+        key: PRNGKeyArray, state: State, params: Params, view: View, cohort: Cohort, plan: Plan
+    ) -> tuple[State, Outcome]:
+        local, sent = jax.random.split(key)
+        each = times(local, params.step_s, (several, options.drawn))
+        counted = jnp.arange(options.drawn) < jnp.maximum(plan.steps, 1)[:, None]
+        step = jnp.sum(jnp.where(counted, each, 0.0), 1) / jnp.sum(counted, 1) / params.power
+        exchange = jnp.broadcast_to(times(sent, params.exchange_s, (several,)), (num_clients,))
+        latency_s = step * plan.steps + exchange
+        costs = Costs(step[None], exchange[None])
+        return state, Outcome(jnp.ones(num_clients, bool), latency_s, jnp.zeros((), latency_s.dtype), costs)
+
+    return Environment(init, observe, respond)
+
+
+MEMBER = Member(Options, params, make, features=FEATURES)

@@ -1,0 +1,59 @@
+"""The squared support vector machine that tells even labels from odd ones: what adaptive tau was first tried on.
+
+S. Wang et al., "Adaptive Federated Learning in Resource Constrained Edge Computing Systems", IEEE JSAC 2019, and its
+public code: (lambda / 2) |w|^2 + (1 / 2) max(0, 1 - y w.x)^2 with lambda = 0.1, no bias, w = 0 at first, pixels in
+[0, 1].
+
+*Departures.* Accuracy counts every image; the public code leaves the first one out.
+"""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from flax import linen
+from jax import Array
+from jaxtyping import Float, Int
+
+from jfed.errors import require
+from jfed.models.classifier import Inputs
+from jfed.models.losses import squared_hinge
+from jfed.options import static
+from jfed.types import Grades, Weights
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set; everything shapes the program."""
+
+    regularization: float = static(0.1)
+    """lambda."""
+    scaling: Literal["dataset", "unit", "image"] = static("unit")
+    """Of pixels: by the data set's mean and deviation, to the unit interval, or each image by its own."""
+
+    def module(self, inputs: Inputs) -> linen.Module:
+        """The flax module."""
+        require(0 <= self.regularization < inf, f"regularization must not be negative, found {self.regularization:g}.")
+        return Margin()
+
+    def grade(self, logits: Float[Array, "batch 1"], labels: Int[Array, " batch"]) -> Grades:
+        """The squared hinge, and whether the margin has the label's sign."""
+        return squared_hinge(logits, labels)
+
+    def penalty(self, weights: Weights) -> Float[Array, ""]:
+        """(lambda / 2) |w|^2."""
+        squares = sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(weights))
+        return self.regularization / 2 * jnp.asarray(squares)
+
+
+class Margin(linen.Module):
+    """w.x of each image."""
+
+    @linen.compact
+    def __call__(self, images: Float[Array, "batch height width channels"]) -> Float[Array, "batch 1"]:
+        """Margins of scaled images."""
+        x = images.reshape(images.shape[0], -1)
+        zero = linen.initializers.zeros_init()
+        return linen.Dense(1, use_bias=False, name="out", kernel_init=zero, param_dtype=x.dtype)(x)
