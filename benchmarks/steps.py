@@ -15,7 +15,8 @@ import jfed
 from benchmarks import report
 from jfed.algorithms import local_sgd
 from jfed.engine import simulate
-from jfed.types import Algorithm, ClientData
+from jfed.interfaces import Algorithm
+from jfed.types import ClientData
 
 CLIENTS, COHORT, ROUNDS, SEEDS, BATCH = 30, 10, 12, 4, 5
 TARGET = "<= 1.10"

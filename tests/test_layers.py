@@ -9,10 +9,11 @@ import jfed
 
 HOME = Path(jfed.__file__).parent
 ROOMS = ("data", "models", "algorithms", "envs", "selectors", "controllers")
-FOUNDATION = {"types", "prng", "errors", "options"}
+FOUNDATION = {"types", "interfaces", "prng", "errors", "options"}
 # What may be imported from jfed, by layer. A room may also import itself.
 ALLOWED = {
     "types": set(),
+    "interfaces": {"types"},
     "errors": set(),
     "prng": {"types", "errors"},
     "options": {"types", "errors"},

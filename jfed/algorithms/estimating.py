@@ -28,8 +28,9 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt32
 from jfed import ops
 from jfed.algorithms.local_sgd import Loss, average
 from jfed.errors import require
+from jfed.interfaces import Algorithm
 from jfed.options import Member, as_arrays
-from jfed.types import Algorithm, ClientData, Dims, Estimates, Memory, Problem, Report, Weights
+from jfed.types import ClientData, Dims, Estimates, Memory, Problem, Report, Weights
 
 APART = 1e-10  # models closer than this tell nothing
 SMOOTHEST = 1e-5  # a smaller beta_i is this

@@ -27,8 +27,9 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt8
 
 from jfed import ops
 from jfed.errors import require
+from jfed.interfaces import Algorithm
 from jfed.options import Member, as_arrays
-from jfed.types import Algorithm, ClientData, Dims, Memory, Problem, Report, Weights
+from jfed.types import ClientData, Dims, Memory, Problem, Report, Weights
 
 Loss = Callable[[Weights, UInt8[Array, "batch h w c"], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
 

@@ -39,8 +39,9 @@ from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed.errors import require
+from jfed.interfaces import Controller
 from jfed.options import Member, as_arrays, static
-from jfed.types import Cohort, Controller, Costs, Dims, Feedback, Plan, Problem, View
+from jfed.types import Cohort, Costs, Dims, Feedback, Plan, Problem, View
 
 MOST = 1000  # candidates of the search: a bound on tau_max
 

@@ -14,8 +14,9 @@ from jax import Array
 from jaxtyping import Int, PRNGKeyArray
 
 from jfed.errors import require
+from jfed.interfaces import Controller
 from jfed.options import Member, as_arrays
-from jfed.types import Cohort, Controller, Dims, Feedback, Plan, Problem, View
+from jfed.types import Cohort, Dims, Feedback, Plan, Problem, View
 
 
 @dataclass(frozen=True)

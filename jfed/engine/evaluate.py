@@ -9,7 +9,8 @@ from jaxtyping import Bool, Float, Int, Key
 
 from jfed import ops
 from jfed.engine.lanes import Data, Lane
-from jfed.types import Grades, Model, Probe, Weights
+from jfed.interfaces import Grades, Model
+from jfed.types import Probe, Weights
 
 BATCH = 64  # images evaluated at once: what convolutions unfold of them stays in a core's cache
 

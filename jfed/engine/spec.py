@@ -8,10 +8,11 @@ from jfed.algorithms import KINDS
 from jfed.algorithms.deadline import Reading
 from jfed.controllers import CONTROLLERS
 from jfed.envs import ENVIRONMENTS
+from jfed.interfaces import Algorithm, Controller, Environment, Model, Selector
 from jfed.models import classifier, losses
 from jfed.options import is_static
 from jfed.selectors import SELECTORS
-from jfed.types import Algorithm, Controller, Dims, Environment, Model, Selector
+from jfed.types import Dims
 
 
 @dataclass(frozen=True)

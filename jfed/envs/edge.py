@@ -26,8 +26,9 @@ from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed import prng
 from jfed.errors import require
+from jfed.interfaces import Environment
 from jfed.options import Member, as_arrays, static
-from jfed.types import Cohort, Costs, Dims, Environment, Oracle, Outcome, Plan, Problem, View
+from jfed.types import Cohort, Costs, Dims, Oracle, Outcome, Plan, Problem, View
 
 FEATURES = ("power", "demand")
 LEAST_S = 1e-10

@@ -27,8 +27,9 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed import prng
 from jfed.errors import require
+from jfed.interfaces import Environment
 from jfed.options import Member, as_arrays
-from jfed.types import Cohort, Dims, Environment, Oracle, Outcome, Plan, Problem, View
+from jfed.types import Cohort, Dims, Oracle, Outcome, Plan, Problem, View
 
 FEATURES = ("inverse_capacity", "cold_start", "bits_per_hz")
 

@@ -18,8 +18,9 @@ from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed import prng
 from jfed.errors import require
+from jfed.interfaces import Environment
 from jfed.options import Member, as_arrays, static
-from jfed.types import Cohort, Dims, Environment, Oracle, Outcome, Plan, Problem, View
+from jfed.types import Cohort, Dims, Oracle, Outcome, Plan, Problem, View
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,9 @@ from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed import prng
 from jfed.errors import require
+from jfed.interfaces import Environment
 from jfed.options import Member, as_arrays
-from jfed.types import Cohort, Dims, Environment, Oracle, Outcome, Plan, Problem, View
+from jfed.types import Cohort, Dims, Oracle, Outcome, Plan, Problem, View
 
 QUANTILES = 96  # of each link's fading, in the sums that stand for expectations
 SPEEDS = 8  # nodes over the uniform range of a processor's speed

@@ -7,7 +7,8 @@ from flax import linen
 from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray, UInt8
 
-from jfed.types import Grades, Model, Weights
+from jfed.interfaces import Grades, Model
+from jfed.types import Weights
 
 Scaling = Literal["dataset", "unit", "image"]
 Scaled = Float[Array, "batch height width channels"]

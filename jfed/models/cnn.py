@@ -26,11 +26,12 @@ from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed.errors import require
+from jfed.interfaces import Grades
 from jfed.models.classifier import Inputs
 from jfed.models.conv import conv2d, max_pool
 from jfed.models.losses import cross_entropy
 from jfed.options import static
-from jfed.types import Grades, Weights
+from jfed.types import Weights
 
 LRN_RADIUS, LRN_BIAS, LRN_ALPHA, LRN_BETA = 4, 1.0, 0.001 / 9, 0.75  # the public code of Wang et al.
 WANG_STD = WANG_BIAS = 0.1  # the same

@@ -8,10 +8,11 @@ from jax import Array
 from jaxtyping import Float, Int
 
 from jfed.errors import require
+from jfed.interfaces import Grades
 from jfed.models.classifier import Inputs
 from jfed.models.losses import cross_entropy
 from jfed.options import static
-from jfed.types import Grades, Weights
+from jfed.types import Weights
 
 
 @dataclass(frozen=True)

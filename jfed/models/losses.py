@@ -7,7 +7,8 @@ import optax
 from jax import Array
 from jaxtyping import Bool, Float, Int, UInt8
 
-from jfed.types import Grades, Model, Weights
+from jfed.interfaces import Grades, Model
+from jfed.types import Weights
 
 Loss = Callable[[Weights, UInt8[Array, "batch h w c"], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
 

@@ -18,9 +18,10 @@ from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed import ops
+from jfed.interfaces import Selector
 from jfed.options import Member, as_arrays
 from jfed.selectors import e3cs
-from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
+from jfed.types import Cohort, Dims, Feedback, Problem, View
 
 
 @dataclass(frozen=True)

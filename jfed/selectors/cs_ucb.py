@@ -28,8 +28,9 @@ from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed import ops
 from jfed.errors import require
+from jfed.interfaces import Selector
 from jfed.options import Member, as_arrays, static
-from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
+from jfed.types import Cohort, Dims, Feedback, Problem, View
 
 
 @dataclass(frozen=True)

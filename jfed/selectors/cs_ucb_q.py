@@ -23,9 +23,10 @@ from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed import ops
 from jfed.errors import require
+from jfed.interfaces import Selector
 from jfed.options import Member, as_arrays
 from jfed.selectors import cs_ucb
-from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
+from jfed.types import Cohort, Dims, Feedback, Problem, View
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from jfed.interfaces import Selector
 from jfed.options import Member
-from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
+from jfed.types import Cohort, Dims, Feedback, Problem, View
 
 
 @dataclass(frozen=True)

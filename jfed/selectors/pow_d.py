@@ -26,8 +26,9 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed import ops
 from jfed.errors import require
+from jfed.interfaces import Selector
 from jfed.options import Member, as_arrays, static
-from jfed.types import Cohort, Dims, Feedback, Probe, Problem, Selector, View
+from jfed.types import Cohort, Dims, Feedback, Probe, Problem, View
 
 ALL_IMAGES = np.iinfo(np.int32).max
 

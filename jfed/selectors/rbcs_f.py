@@ -30,8 +30,9 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed import ops
 from jfed.errors import require
+from jfed.interfaces import Selector
 from jfed.options import Member, as_arrays, static
-from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
+from jfed.types import Cohort, Dims, Feedback, Problem, View
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ from jax import Array
 from jaxtyping import Int, PRNGKeyArray
 
 from jfed import ops
+from jfed.interfaces import Selector
 from jfed.options import Member, as_arrays
-from jfed.types import Cohort, Dims, Feedback, Problem, Selector, View
+from jfed.types import Cohort, Dims, Feedback, Problem, View
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ from jfed.controllers import CONTROLLERS, epochs, fixed
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.envs import ENVIRONMENTS, volatility
 from jfed.errors import ConfigError
+from jfed.interfaces import Model
 from jfed.models import MODELS, classifier
 from jfed.models.classifier import Inputs
 from jfed.models.losses import cross_entropy, mean_loss, squared_hinge
 from jfed.options import is_static
-from jfed.types import ClientData, Cohort, Costs, Dims, Feedback, Memory, Model, Plan, Problem, View
+from jfed.types import ClientData, Cohort, Costs, Dims, Feedback, Memory, Plan, Problem, View
 
 K, BATCH, ROUNDS = 8, 4, 50
 PROBLEM = Problem(K, 3, ROUNDS)

@@ -244,7 +244,8 @@ def test_a_diverged_client_that_failed_poisons_nothing_and_one_that_returned_is_
     share = jnp.array([0.5, 0.25, 0.25])
 
     def averaged(returned):
-        return algorithm.aggregate(weights, (), updates, Report(jnp.zeros(3)), share, returned)[0]
+        params = jax.tree.map(lambda x: jnp.asarray(x[0]), stepper.block.params.algorithm)
+        return algorithm.aggregate(weights, params, updates, Report(jnp.zeros(3)), share, returned)[0]
 
     moved = averaged(jnp.array([False, True, False]))
     np.testing.assert_array_equal(moved["w"], weights["w"] + 0.25)

@@ -73,7 +73,9 @@ def test_rbcs_f_in_its_world(reading):
             gram = states[-1].gram[i] + options.ridge * np.eye(3)[:, :, None]
             np.testing.assert_allclose(gram.transpose(2, 0, 1), run["H"], rtol=1e-10, atol=1e-10)
             np.testing.assert_allclose(states[-1].moment[i].T, run["b"], rtol=1e-10, atol=1e-10)
-            np.testing.assert_allclose([r.watched["queue_sum"][i] for r in records], run["queue"].sum(1), atol=1e-9)
+            np.testing.assert_allclose(
+                [r.watched["selector_queue_sum"][i] for r in records], run["queue"].sum(1), atol=1e-9
+            )
             assert (selected[:, i].sum(1) == np.minimum(N, (here < 0.8).sum(1))).all()
 
 
