@@ -6,8 +6,8 @@ clients are available in 90 % of the rounds, two of them with five digits and ei
 client's quota is its share of the images times N / 2.
 
 The paper gives neither beta nor the number of rounds of these figures, nor the sizes: beta = 0.01, 500 rounds, and as
-many images of each digit for either of the two as for a client that has it alone. `--preset paper` is that, some twenty
-minutes on two cores; `quick` the same on the digits that ship with jfed.
+many images of each digit for either of the two as for a client that has it alone. `--preset paper` is that, half an
+hour on two cores; `quick` the same on the digits that ship with jfed.
 """
 
 from collections.abc import Sequence

@@ -7,7 +7,7 @@ selection of controlled unfairness, with probabilities from Dir(gamma_2 1).
 The paper gives neither learning rate nor epochs: 0.01 with momentum 0.9, batches of 40 and 5 epochs, as in the same
 authors' E3CS; the average is over those selected. `--preset paper` is the published size, work for an accelerator (and
 `--dataset cifar10 --model rbcs-f-cifar` the other half); `small` its gamma_1 = 1 on Fashion-MNIST, 100 rounds of
-one epoch and 3 seeds, some forty minutes on two cores; `quick` a small network on the digits that ship with jfed.
+one epoch and 3 seeds, some two hours on two cores; `quick` a small network on the digits that ship with jfed.
 """
 
 import math
