@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import adaptive_tau as ref
+from reference import adaptive_run
 from support import Stepper
 
 import jfed
@@ -73,7 +73,7 @@ def test_every_round_is_that_of_the_reference(stop, budget):
         for t in range(1, ROUNDS + 1):
             records.append(stepper.step(t)[0])
             states.append(stepper.host())
-        run = ref.run(
+        run = adaptive_run.run(
             draws.x, draws.y, np.zeros(64), draws.num.astype(float), draws.batch, *draws.costs(), np.array([budget]),
             eta=RATE, phi=0.025, return_best=stop == "best", tau_max=30, reuse=10**9 if budget < 1 else 3,
         )  # fmt: skip

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reference import adaptive_run
 from reference import adaptive_tau as at
 from reference.tau_cases import ONE, printed_G, search_with
 
 
 def _run(given: dict[str, Any], **changes: Any) -> dict[str, np.ndarray]:
-    return at.run(**{**given, **changes})
+    return adaptive_run.run(**{**given, **changes})
 
 
 def _quadratics(a: np.ndarray, m: np.ndarray) -> dict[str, Any]:
