@@ -1,7 +1,7 @@
 """From labels to tables of which client holds which training image, and what it keeps for testing.
 
-Sources of the schemes: see ``primary.py`` (E3CS), ``dirichlet.py`` (Hsu, Qi, Brown; RBCS-F) and
-``few_labels.py`` (CS-UCB).
+Sources of the schemes: see ``primary.py`` (E3CS), ``dirichlet.py`` (Hsu, Qi, Brown; RBCS-F),
+``few_labels.py`` (CS-UCB) and ``wang_case.py`` (adaptive tau; Eiffel).
 """
 
 import inspect
@@ -16,6 +16,7 @@ from jfed.data.checks import checked
 from jfed.data.dirichlet import dirichlet
 from jfed.data.few_labels import few_labels
 from jfed.data.primary import primary
+from jfed.data.wang_case import wang_case
 from jfed.errors import DataError, unknown
 
 # 0.29 * 100 is 28.999999999999996 in floating point, and 29 images are meant.
@@ -104,6 +105,7 @@ PARTITIONS: dict[str, Callable[..., list[NDArray[np.int32]]]] = {
     "primary": primary,
     "dirichlet": dirichlet,
     "few_labels": few_labels,
+    "wang_case": wang_case,
 }
 
 
@@ -119,9 +121,9 @@ def partition(
 
     ``labels`` (N,) are those of the training images, ``sizes`` (K,) the clients' numbers of images
     before the test part is taken off, ``options`` the scheme's keywords ("primary": share,
-    balanced; "dirichlet": alpha, rounded; "few_labels": num_labels). One generator state gives one
-    partition. Raises ``DataError`` for an unknown scheme or option, an option that is missing, and
-    whatever the scheme refuses.
+    balanced; "dirichlet": alpha, rounded; "few_labels": num_labels; "wang_case": case, shuffled).
+    One generator state gives one partition. Raises ``DataError`` for an unknown scheme or option,
+    an option that is missing, and whatever the scheme refuses.
     """
     if name not in PARTITIONS:
         raise unknown("partition", name, PARTITIONS)

@@ -12,8 +12,8 @@ from jfed.data.deal import deal
 from jfed.data.partition import PARTITIONS, iid, partition, reserve, sizes, union_test
 from jfed.errors import ConfigError
 
-OPTIONS = {"iid": {}, "primary": {}, "dirichlet": {"alpha": 0.3}, "few_labels": {}}
-USE_UP = [name for name in PARTITIONS if name != "few_labels"]  # which gives nobody another label instead
+OPTIONS = {"iid": {}, "primary": {}, "dirichlet": {"alpha": 0.3}, "few_labels": {}, "wang_case": {}}
+USE_UP = [name for name in PARTITIONS if name not in ("few_labels", "wang_case")]  # whose sizes or labels are given
 
 
 def valid(table, numbers):
