@@ -14,7 +14,7 @@ from typing import Any, Literal, get_type_hints
 
 import numpy as np
 
-from jfed.algorithms import estimating, local_sgd
+from jfed.algorithms import estimating, local_sgd, q_fedavg
 from jfed.algorithms.deadline import Reading
 from jfed.controllers import CONTROLLERS, epochs
 from jfed.envs import ENVIRONMENTS, volatility
@@ -31,7 +31,7 @@ class Training:
 
     dataset: str = "digits"
     partition: str = "primary"
-    """iid, primary (one label makes up 80 % of a client's images), dirichlet or few_labels."""
+    """iid, primary (one label makes up 80 % of a client's images), dirichlet, few_labels or wang_case."""
     partition_options: tuple[tuple[str, float | tuple[float, ...]], ...] = ()
     """Such as (("share", 0.8),), (("alpha", 0.5),) or (("num_labels", (5, 5, 1, 1)),)."""
     samples_per_client: int | tuple[int, ...] = 500
@@ -41,12 +41,13 @@ class Training:
     test_set: Literal["reserved", "official"] = "reserved"
     """What accuracy is measured on: the union of what clients set aside, or the data set's own test images."""
     model: dense.Options | cnn.Options | svm.Options = field(default_factory=dense.Options)
-    algorithm: local_sgd.Options | estimating.Options = field(default_factory=local_sgd.Options)
+    algorithm: local_sgd.Options | estimating.Options | q_fedavg.Options = field(default_factory=local_sgd.Options)
     batch_size: int = 40
     missing: Reading = "all"
-    """Who counts in the average: all clients (the global model stands in), selected ones, returned ones."""
-    returns: Literal["last", "best"] = "last"
-    """Which model is tested: the last one, or the best so far by what clients estimate (the algorithm must do so)."""
+    """Who counts in the average: all (the global model stands in), selected or returned; or unscaled, as in Eiffel."""
+    returns: Literal["last", "best", "mean"] = "last"
+    """Which model is tested: the last one, the best so far by what clients estimate (the algorithm must do so), or the
+    mean of those after each round."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +80,22 @@ def named(room: Mapping[str, Member], options: Any) -> tuple[str, Any]:
 def problem(config: Config) -> Problem:
     """What every member may need to know before a run starts."""
     name, world = named(ENVIRONMENTS, config.environment)
-    availability = ENVIRONMENTS[name].availability(world)
-    rate = float("nan") if config.training is None else config.training.algorithm.learning_rate
-    return Problem(config.num_clients, config.cohort_size, config.num_rounds, availability, rate)
+    member = ENVIRONMENTS[name]
+    return Problem(
+        num_clients=config.num_clients,
+        cohort_size=config.cohort_size,
+        num_rounds=config.num_rounds,
+        availability=member.availability(world),
+        learning_rate=float("nan") if config.training is None else config.training.algorithm.learning_rate,
+        demand=member.demand(world),
+        costs=member.costs(world),
+    )
 
 
-def num_features(config: Config) -> int:
-    """How many numbers a client reports of itself."""
+def features(config: Config) -> tuple[str, ...]:
+    """Names of what a client reports of itself."""
     name, _ = named(ENVIRONMENTS, config.environment)
-    return len(ENVIRONMENTS[name].features)
+    return ENVIRONMENTS[name].features
 
 
 def replace(config: Any, delta: Mapping[str, Any]) -> Any:

@@ -59,6 +59,11 @@ def cohort_size(options: Any, problem: Problem) -> int:
     return problem.cohort_size
 
 
+def all_clients(options: Any, problem: Problem) -> int:
+    """The cohort's largest size where a scheme may select everybody."""
+    return problem.num_clients
+
+
 def one_class(options: Any, problem: Problem) -> np.ndarray:
     """All clients in class 0."""
     return np.zeros(problem.num_clients, np.int32)
@@ -67,6 +72,16 @@ def one_class(options: Any, problem: Problem) -> np.ndarray:
 def always(options: Any) -> float:
     """Everybody can be asked in every round."""
     return 1.0
+
+
+def alike(options: Any) -> tuple[float, float]:
+    """All clients demand the same."""
+    return 1.0, 1.0
+
+
+def unknown_costs(options: Any) -> tuple[float, float]:
+    """Nothing is said of costs."""
+    return 0.0, 0.0
 
 
 class Member(NamedTuple):
@@ -80,6 +95,8 @@ class Member(NamedTuple):
         client_class: (options, problem) -> which class each client belongs to, (K,) (environments only).
         features: names of what a client reports of itself (environments only).
         availability: options -> chance that a client can be asked in a round (environments only).
+        demand: options -> see `Problem` (environments only).
+        costs: options -> see `Problem` (environments only).
     """
 
     options: type[Any]
@@ -89,3 +106,5 @@ class Member(NamedTuple):
     client_class: Callable[[Any, Problem], np.ndarray] = one_class
     features: tuple[str, ...] = ("one",)
     availability: Callable[[Any], float] = always
+    demand: Callable[[Any], tuple[float, float]] = alike
+    costs: Callable[[Any], tuple[float, float]] = unknown_costs

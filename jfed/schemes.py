@@ -11,13 +11,16 @@ from typing import Any, Literal
 
 from jfed.errors import unknown
 from jfed.selectors import (
+    agnostic,
     best_allocation,
     cs_ucb,
     cs_ucb_q,
     dirichlet,
     e3cs,
+    eiffel,
     everybody,
     fedcs,
+    least_loss,
     local_accuracy,
     pow_d,
     rbcs_f,
@@ -26,11 +29,11 @@ from jfed.selectors import (
 )
 
 Mode = Literal["faithful", "corrected"]
-MODES: dict[str, dict[str, Any]] = {
-    "faithful": {"sampler": "sequential", "clip_exponent": False},
-    "corrected": {"sampler": "exact", "clip_exponent": True},
+MODES: dict[str, dict[str, dict[str, Any]]] = {
+    "faithful": {"e3cs": {"sampler": "sequential", "clip_exponent": False}, "eiffel": {"scaling": "raw"}},
+    "corrected": {"e3cs": {"sampler": "exact", "clip_exponent": True}, "eiffel": {"scaling": "min_max"}},
 }
-"""What a mode sets in E3CS's options; other schemes have one."""
+"""What a mode sets in a scheme's options; other schemes have one."""
 METHODS: dict[str, Any] = {
     "uniform": uniform.Options(),
     "everybody": everybody.Options(),
@@ -40,6 +43,9 @@ METHODS: dict[str, Any] = {
     "cpow-d": pow_d.Options(form="cpow-d"),
     "rpow-d": pow_d.Options(form="rpow-d"),
     "local-accuracy": local_accuracy.Options(),
+    "lls": least_loss.Options(),
+    "agnostic": agnostic.Options(),
+    "eiffel": eiffel.Options(),
     "cs-ucb": cs_ucb.Options(),
     "cs-ucb-truncated": cs_ucb.Options(bonus="truncated"),
     "cs-ucb-best": cs_ucb.Options(estimate="truth"),
@@ -62,7 +68,7 @@ def method(name: str, mode: Mode = "faithful") -> Any:
     Args:
         name: a key of `METHODS`; of `FAMILIES` with a number; or `e3cs-Q` or `best-Q` with a quota Q, a share of k/K
             such as 0.5, or inc.
-        mode: as published, or corrected; only E3CS has two.
+        mode: as published, or corrected; only E3CS and Eiffel have two.
 
     Raises:
         ConfigError: there is no such scheme or mode.
@@ -70,13 +76,15 @@ def method(name: str, mode: Mode = "faithful") -> Any:
     if mode not in MODES:
         raise unknown("mode", mode, MODES)
     name = ALIASES.get(name.lower(), name)
+    if name == "eiffel":
+        return eiffel.Options(**MODES[mode]["eiffel"])
     if name in METHODS:
         return METHODS[name]
     if match := _NAME.fullmatch(name):
         kind, number = match.groups()
         if kind in QUOTAS:
             quota: float | str = number if number == "inc" else float(number)
-            return e3cs.Options(quota, **MODES[mode]) if kind == "e3cs" else best_allocation.Options(quota)
+            return e3cs.Options(quota, **MODES[mode]["e3cs"]) if kind == "e3cs" else best_allocation.Options(quota)
         if kind in FAMILIES and number != "inc":
             return FAMILIES[kind][1](float(number))
     raise unknown("scheme", name, [*METHODS, *examples()])

@@ -17,6 +17,7 @@ compiles once. What shapes the program is a static option, closed over when the 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float, Int, UInt8
 
@@ -33,13 +34,13 @@ class Dims:
         num_clients: K.
         slots: static upper bound on the cohort's size.
         batch_size: B, images of a local SGD step.
-        num_features: of a client's context.
+        features: names of what a client reports of itself.
     """
 
     num_clients: int
     slots: int
     batch_size: int = 1
-    num_features: int = 1
+    features: tuple[str, ...] = ("one",)
 
 
 class Problem(NamedTuple):
@@ -51,6 +52,8 @@ class Problem(NamedTuple):
         num_rounds: T.
         availability: chance that a client can be asked in a round, by which promises are checked.
         learning_rate: of the clients' local steps; NaN without training.
+        demand: least and largest that a client may demand, in those of an average one.
+        costs: what a local step and an exchange of the cheapest client cost on average; 0 where a world does not say.
     """
 
     num_clients: int
@@ -58,6 +61,8 @@ class Problem(NamedTuple):
     num_rounds: int
     availability: float = 1.0
     learning_rate: float = float("nan")
+    demand: tuple[float, float] = (1.0, 1.0)
+    costs: tuple[float, float] = (0.0, 0.0)
 
 
 # ---------------------------------------------------------------------------------------------- messages
@@ -207,6 +212,15 @@ class Feedback(NamedTuple):
     share: Float[Array, " clients"] | None = None
     estimates: Estimates | None = None
     kept: Bool[Array, ""] | None = None
+
+    def heard(self, before: Float[Array, " clients"]) -> Float[Array, " clients"]:
+        """The last known loss of each client: of the received model where clients estimate it, or of training.
+
+        Args:
+            before: what was known before this round, which stays for whoever did not return.
+        """
+        new = self.loss if self.estimates is None else self.estimates.loss
+        return jnp.where(self.succeeded & ~jnp.isnan(new), new, before)
 
 
 # ------------------------------------------------------------------------------------------- client data

@@ -28,7 +28,7 @@ def view(context):
 def many_rounds(module, options, draws):
     """Latencies and views of many rounds after which nobody had taken part."""
     features = len(module.MEMBER.features)
-    world = module.make(Dims(K, K, num_features=features), options)
+    world = module.make(Dims(K, K, features=module.MEMBER.features), options)
     params = jax.tree.map(jnp.asarray, module.params(options, PROBLEM))
     nobody = Cohort(jnp.zeros(K, bool), jnp.zeros(K))
 

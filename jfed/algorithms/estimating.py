@@ -14,11 +14,14 @@ taken on one minibatch, that of the first step, which is the one of the last ste
 - The client keeps where it ended and evaluates it again; the public code keeps loss and gradient, which are of another
   batch than those of w where a new one has taken the place of one that served three single steps.
 - A model that is not finite does not replace the global one: see `controllers/adaptive`.
+- `average="models"` is the sum of shares times models, for shares that do not add up to 1: Eiffel's line 13 as printed,
+  with `missing="unscaled"`. The default adds shares times moves to the global model; where shares add up to 1 it is
+  the same.
 """
 
 from dataclasses import dataclass
 from math import inf
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +32,7 @@ from jfed import ops
 from jfed.algorithms.local_sgd import Loss, average
 from jfed.errors import require
 from jfed.interfaces import Algorithm
-from jfed.options import Member, as_arrays
+from jfed.options import Member, as_arrays, static
 from jfed.types import ClientData, Dims, Estimates, Memory, Problem, Report, Weights
 
 APART = 1e-10  # models closer than this tell nothing
@@ -42,6 +45,7 @@ class Options:
     """What a user may set."""
 
     learning_rate: float = 0.01
+    average: Literal["moves", "models"] = static("moves")
 
 
 class Params(NamedTuple):
@@ -180,6 +184,9 @@ def make(dims: Dims, options: Options, loss: Loss) -> Algorithm:
         assert report.estimates is not None
         estimates = report.estimates._replace(divergence=divergence)
         moved = jax.tree.map(jnp.add, weights, average(moves, share, returned))
+        if options.average == "models":
+            rest = 1 - jnp.sum(jnp.where(returned, share, 0.0))
+            moved = jax.tree.map(lambda new, old: new - rest * old, moved, weights)
         return moved, report._replace(estimates=estimates)
 
     return Algorithm(start, step, finish, aggregate, remember)

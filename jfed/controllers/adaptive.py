@@ -23,7 +23,8 @@ tau is the first x of 1 .. min(growth tau, tau_max) with the least G.
 - A client's costs are put together over those who took part: their mean (the public simulation draws one time for all),
   their sum, or their maximum, as `cost` says.
 - The public code makes a last round of at least one step, whether the budget allows it or not (`last_steps = 1`); here
-  there is none then. The first round is made without knowing what it costs.
+  there is none then. The first round is made without knowing what it costs, and the next one is taken to cost per step
+  and exchange what this one did, whoever takes part.
 - A model that is not finite does not become the global one, nor count its estimates; tau is 1 in the next round, and
   then what it was before.
 """
@@ -59,10 +60,10 @@ class Options:
     """tau may grow by this factor in a round (gamma)."""
     fixed: int = 0
     """A tau that stays, until the budget is spent; 0: adaptive."""
-    exchanges: int = 1
-    """How many b_m a round costs; Eiffel counts 2, down and up."""
     cost: Literal["mean", "sum", "max"] = static("mean")
     """How the costs of those who took part are put together."""
+    weighted: bool = static(False)
+    """h has Eiffel's factor alpha in its first term; see `controllers/eiffel`."""
     stop: Literal["best", "last", "plain"] = static("best")
     """best: the last tau is cut to what the budget allows, and a look at the last model is paid for; last: without that
     look; plain: no cut, the run ends when the next round would not fit."""
@@ -78,7 +79,6 @@ class Params(NamedTuple):
     tau_max: Int[Array, ""]
     growth: Int[Array, ""]
     fixed: Int[Array, ""]
-    exchanges: Float[Array, ""]
     last_steps: Int[Array, ""]
     eta: Float[Array, ""]
 
@@ -90,6 +90,7 @@ class State(NamedTuple):
     spent: s of each resource.
     step, exchange: c and b of the last round; NaN before.
     rho, beta, delta: estimates; NaN before there are any.
+    alpha: factor of h's first term; 1 unless weighted.
     last: whether the next round is the last one that trains.
     looks: whether the next round only looks at the last model.
     over: whether the run is over.
@@ -103,6 +104,7 @@ class State(NamedTuple):
     rho: Float[Array, ""]
     beta: Float[Array, ""]
     delta: Float[Array, ""]
+    alpha: Float[Array, ""]
     last: Bool[Array, ""]
     looks: Bool[Array, ""]
     over: Bool[Array, ""]
@@ -113,12 +115,16 @@ def params(options: Options, problem: Problem) -> Params:
     require(len(options.budgets) > 0, "Adaptive tau needs a budget.")
     low = min(options.budgets)
     require(low > 0 and not np.isnan(options.budgets).any(), f"A budget must be positive, found {low:g}.")
+    least = sum(problem.costs)
+    require(
+        options.budgets[0] > least,
+        f"A budget of {options.budgets[0]:g} is too small for one round, which costs about {least:.3g} or more.",
+    )
     require(0 < options.phi < inf, f"phi must be positive, found {options.phi:g}.")
     require(1 <= options.tau_max <= MOST, f"tau_max must lie in 1 .. {MOST}, found {options.tau_max}.")
     require(options.growth >= 1, f"growth must be at least 1, found {options.growth}.")
     require(options.fixed >= 0, f"A fixed tau must not be negative, found {options.fixed}.")
     require(options.last_steps in (0, 1), f"last_steps must be 0 or 1, found {options.last_steps}.")
-    require(options.exchanges >= 0, f"exchanges must not be negative, found {options.exchanges}.")
     return as_arrays(
         Params,
         budgets=np.asarray(options.budgets, float),
@@ -126,26 +132,25 @@ def params(options: Options, problem: Problem) -> Params:
         tau_max=options.tau_max,
         growth=options.growth,
         fixed=options.fixed,
-        exchanges=float(options.exchanges),
         last_steps=options.last_steps,
         eta=float(problem.learning_rate),
     )
 
 
-def drift(x: Array, beta: Array, delta: Array, eta: Array) -> Array:
+def drift(x: Array, beta: Array, delta: Array, eta: Array, alpha: Array | float = 1.0) -> Array:
     """h(x)."""
     grown = jnp.expm1(x * jnp.log1p(eta * beta))  # (eta beta + 1)^x - 1
-    h = jnp.where(delta == 0, 0.0, delta / beta * grown - eta * delta * x)
+    h = jnp.where(delta == 0, 0.0, alpha * delta / beta * grown - eta * delta * x)
     return jnp.maximum(h, 0.0)  # NaN stays NaN
 
 
 def objective(
     x: Float[Array, " candidates"],
-    rho: Array, beta: Array, delta: Array, eta: Array, phi: Array,
+    rho: Array, beta: Array, delta: Array, alpha: Array, eta: Array, phi: Array,
     step: Float[Array, " resources"], exchange: Float[Array, " resources"], left: Float[Array, " resources"],
 ) -> Float[Array, " candidates"]:  # fmt: skip
     """G(x) of each candidate; infinite where it cannot be computed."""
-    h = drift(x, beta, delta, eta)
+    h = drift(x, beta, delta, eta, alpha)
     inverse = jnp.max((step[:, None] * x + exchange[:, None]) / (left[:, None] * x), 0)  # 1 / T'
     apart = jnp.where(rho == 0, 0.0, rho * h)
     root = jnp.sqrt(jnp.maximum(0.0, inverse**2 + 4 * phi * eta * apart / x))  # sqrt(1 + 4 T'^2 ...) / T'
@@ -157,7 +162,8 @@ def search(state: State, params: Params, left: Float[Array, " resources"]) -> In
     """The next tau, by the costs of the round before; what it is now, where it cannot be found."""
     number = jnp.arange(1, MOST + 1)
     x = number.astype(left.dtype)
-    g = objective(x, state.rho, state.beta, state.delta, params.eta, params.phi, state.step, state.exchange, left)
+    about = (state.rho, state.beta, state.delta, state.alpha, params.eta, params.phi)
+    g = objective(x, *about, state.step, state.exchange, left)
     most = jnp.minimum(params.growth * state.tau, params.tau_max)
     g = jnp.where(number <= most, g, jnp.inf)
     found = number[jnp.argmin(g)].astype(jnp.int32)
@@ -202,7 +208,10 @@ def make(dims: Dims, options: Options) -> Controller:
         no = jnp.bool_(False)
         first = jnp.maximum(params.fixed, 1).astype(jnp.int32)
         none = jnp.zeros_like(params.budgets)
-        return State(first, jnp.int32(0), none, none + unknown, none + unknown, unknown, unknown, unknown, no, no, no)
+        return State(
+            tau=first, before=jnp.int32(0), spent=none, step=none + unknown, exchange=none + unknown, rho=unknown,
+            beta=unknown, delta=unknown, alpha=jnp.ones_like(unknown), last=no, looks=no, over=no,
+        )  # fmt: skip
 
     def plan(state: State, params: Params, view: View, cohort: Cohort) -> tuple[State, Plan]:
         steps = jnp.where(state.looks, 1, state.tau)
@@ -212,6 +221,10 @@ def make(dims: Dims, options: Options) -> Controller:
         assert feedback.costs is not None
         kept = jnp.bool_(True) if feedback.kept is None else feedback.kept
         told = estimated(state, feedback)
+        if options.weighted and cohort.importance is not None:
+            images = jnp.where(feedback.succeeded, view.num_samples, 0)
+            mean = jnp.sum(images * cohort.importance) / jnp.sum(images)
+            told = told._replace(alpha=jnp.where(jnp.isfinite(mean), mean, state.alpha))
         state = jax.tree.map(lambda new, old: jnp.where(kept, new, old), told, state)
         left = params.budgets - (state.step + state.exchange if looks_at_last else 0.0)
         aside = state.before > 0  # by a model that broke
@@ -220,7 +233,6 @@ def make(dims: Dims, options: Options) -> Controller:
         before = jnp.where(kept, 0, jnp.where(aside, state.before, state.tau))
         anybody = jnp.any(cohort.selected)
         c, b = together(feedback.costs, cohort.selected, options.cost)
-        b = params.exchanges * b
         taken = jnp.where(state.looks, 1, state.tau).astype(c.dtype)
         return after_round(
             state._replace(

@@ -40,7 +40,9 @@ def dataset(unit: Unit, rows: slice, whole: Arrays, sizes: Any) -> xr.Dataset:
     coords: dict[str, Any] = {"round": rounds}
     if spec.training is not None:
         variables["num_samples"] = (("run", "client"), sizes[rows])
-        variables["broken_round"] = ("run", whole["state.broken_round"][rows])
+        for name in ("broken_round", "ended_round"):
+            if f"state.{name}" in whole:
+                variables[name] = ("run", whole[f"state.{name}"][rows])
         coords["eval_round"] = rounds[due(rounds, config.num_rounds, config.eval_every)]
         for name in ("loss", "accuracy"):
             variables[f"test_{name}"] = (("run", "eval_round"), whole[f"quality.{name}"][:, rows].T)

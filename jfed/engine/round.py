@@ -31,7 +31,7 @@ class Record(NamedTuple):
         expected_succeeded: sum_i p_i x_i, the expectation of `num_succeeded` over the draw of the cohort, as in
             the regret of E3CS (Definition 2); NaN for a scheme without inclusion probabilities.
         num_probed: clients asked for a loss.
-        num_steps: local SGD steps done.
+        num_steps: local SGD steps done, without those that only look at a model.
         round_time_s: the longest wait for any of the cohort.
         watched: what selector and controller show of their states, by name.
         selected: bit-packed cohort, (ceil(K / 8),) bytes, or () where it is not recorded.
@@ -61,7 +61,7 @@ def first_view(dims: Dims, num_samples: Array, t: Array, horizon: Array) -> View
         horizon=horizon,
         available=jnp.ones(dims.num_clients, bool),
         num_samples=num_samples,
-        context=jnp.ones((dims.num_clients, dims.num_features), jnp.result_type(float)),
+        context=jnp.ones((dims.num_clients, len(dims.features)), jnp.result_type(float)),
         probed=nothing,
         probed_accuracy=nothing,
         oracle=None,
@@ -87,6 +87,7 @@ def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Int[Array, " client
             broken_round=() if parts.model is None else jnp.int32(0),
             clients=_memories(parts, keys, weights, spec.dims.num_clients) if remembers else (),
             best=weights if remembers else (),
+            mean=weights if spec.training is not None and spec.training.returns == "mean" else (),
             ended_round=() if parts.controller.ended is None else jnp.int32(0),
         )
 
@@ -156,7 +157,7 @@ def make_round(spec: Spec) -> Round:
         feedback = Feedback(
             cohort.selected, returned, waited, trained.loss, spent, trained.share, trained.estimates, trained.kept
         )
-        before = state
+        before, learns = state, True if plan.learns is None else plan.learns
         state = state._replace(
             selector=selector.update(state.selector, params.selector, view, cohort, feedback),
             controller=parts.controller.update(state.controller, params.controller, view, cohort, feedback),
@@ -176,7 +177,7 @@ def make_round(spec: Spec) -> Round:
             num_succeeded=returned.sum(dtype=jnp.int32),
             expected_succeeded=jnp.where(going, jnp.sum(jnp.where(outcome.succeeded, cohort.inclusion, 0.0)), 0.0),
             num_probed=jnp.sum(~jnp.isnan(view.probed), dtype=jnp.int32),
-            num_steps=jnp.sum(jnp.where(returned & trains, plan.steps, 0), dtype=jnp.int32),
+            num_steps=jnp.sum(jnp.where(returned & trains & learns, plan.steps, 0), dtype=jnp.int32),
             round_time_s=jnp.where(going, jnp.where(cohort.selected.any(), jnp.max(waited), outcome.idle_s), 0.0),
             watched=watched(parts, state),
             selected=jnp.packbits(cohort.selected) if spec.record_selected else (),

@@ -94,7 +94,8 @@ def _data(pool: Pool, block: Block, training: bool) -> Data | Array:
 
 def tested(spec: Spec, state: RunState) -> Any:
     """The weights that count."""
-    return state.best if spec.training is not None and spec.training.returns == "best" else state.weights
+    kept = {"last": state.weights, "best": state.best, "mean": state.mean}
+    return kept["last" if spec.training is None else spec.training.returns]
 
 
 @functools.lru_cache(maxsize=64)

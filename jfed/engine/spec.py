@@ -24,14 +24,14 @@ class TrainingSpec:
         inputs: what it sees.
         missing: reading of the deadline aggregation.
         algorithm: its kind and options, of which only static fields count.
-        returns: which model is tested and returned, the last one or the best so far.
+        returns: which model is tested and returned, the last one, the best so far or the mean of all.
     """
 
     model: classifier.Options
     inputs: classifier.Inputs
     missing: Reading
     algorithm: tuple[str, Any]
-    returns: Literal["last", "best"] = "last"
+    returns: Literal["last", "best", "mean"] = "last"
 
 
 @dataclass(frozen=True)

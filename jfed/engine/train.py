@@ -36,6 +36,7 @@ class RunState(NamedTuple):
         broken_round: first round after which the model was not finite, 0 if there is none; () like `weights`.
         clients: what the algorithm keeps of each client; () if it keeps nothing.
         best: the best model so far, by the clients' estimates; () likewise.
+        mean: of the models after each round; () unless it is the one that counts.
         ended_round: the round after which the controller ended the run, 0 before; () if it never ends one.
     """
 
@@ -48,6 +49,7 @@ class RunState(NamedTuple):
     broken_round: Any
     clients: Any = ()
     best: Any = ()
+    mean: Any = ()
     ended_round: Any = ()
 
 
@@ -110,19 +112,31 @@ def make_train(spec: Spec) -> Train:
         trained = Trained(found.loss, found.estimates, jnp.where(returned, weight, 0.0), kept)
         if algorithm.remember is None:
             breaks = sound & ~kept
-            return state._replace(weights=weights, broken_round=jnp.where(breaks, t, state.broken_round)), trained
+            state = state._replace(weights=weights, broken_round=jnp.where(breaks, t, state.broken_round))
+            return averaged(state, t), trained
         moves = kept if plan.learns is None else kept & plan.learns
         who = jnp.where(used, client, num_clients)
         clients = jax.tree.map(lambda old, new: old.at[row, who].set(new, mode="drop"), state.clients, own)
         assert report.estimates is not None
         now, best = (jnp.sum(jnp.where(used, weight[row, safe] * x, 0.0), 1) for x in report.estimates[:2])
-        return state._replace(
+        state = state._replace(
             weights=where(moves, weights, state.weights),
             clients=clients,
             best=where(now < best, state.weights, state.best),
-        ), trained
+        )
+        return averaged(state, t), trained
 
     return train
+
+
+def averaged(state: RunState, t: Int[Array, ""]) -> RunState:
+    """With the model of round t in the mean of all, where that is kept, and the run goes on."""
+    if isinstance(state.mean, tuple):
+        return state
+    mean = jax.tree.map(lambda mean, now: mean + (now - mean) / t, state.mean, state.weights)
+    if not isinstance(state.ended_round, tuple):
+        mean = where(state.ended_round == 0, mean, state.mean)
+    return state._replace(mean=mean)
 
 
 def where(mask: Array, new: Any, old: Any) -> Any:

@@ -169,7 +169,7 @@ def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None) 
 
     chunk = layout.chunk_rounds or CHUNK_ROUNDS[training is not None]
     return Spec(
-        dims=Dims(config.num_clients, slots, batch_size, configs.num_features(config)),
+        dims=Dims(config.num_clients, slots, batch_size, configs.features(config)),
         environment=static(ENVIRONMENTS, config.environment),
         selector=static(SELECTORS, config.selector),
         controller=static(CONTROLLERS, config.controller),
@@ -265,7 +265,7 @@ def _check_training(point: Point, spec: Spec, seeds: Sequence[prng.Seeds], data_
         )
         return
     require(
-        estimates or training.returns == "last",
+        estimates or training.returns != "best",
         'To return the best model needs clients that estimate it: set training.algorithm to that of "adaptive".',
     )
     feed.federated(training, [point.config] * len(seeds), [int(s.data) for s in seeds], data_dir)

@@ -41,7 +41,9 @@ class Options:
     step_s: tuple[float, float] = (0.013015156, 0.006946299)
     """Mean and standard deviation of a local step of a client of power 1."""
     exchange_s: tuple[float, float] = (0.131604348, 0.053873234)
-    """Mean and standard deviation of an exchange."""
+    """Mean and standard deviation of a transfer of the model."""
+    transfers: int = 1
+    """How many of them a round takes: Wang's code counts one, Eiffel two, down and up."""
     power: tuple[float, ...] = (1.0,)
     """c_i, dealt to the clients in turn."""
     demand: tuple[float, float] = (1.0, 1.0)
@@ -57,6 +59,7 @@ class Params(NamedTuple):
 
     step_s: Float[Array, "2"]
     exchange_s: Float[Array, "2"]
+    transfers: Float[Array, ""]
     power: Float[Array, " clients"]
     demand: Float[Array, "2"]
 
@@ -78,15 +81,28 @@ def params(options: Options, problem: Problem) -> Params:
     )
     low, high = options.demand
     require(0 < low <= high < inf, f"demand must be a positive range (low, high), found {options.demand}.")
+    require(options.transfers >= 0, f"transfers must not be negative, found {options.transfers}.")
     require(options.drawn >= 1, f"drawn must be at least 1, found {options.drawn}.")
     power = np.asarray(options.power, float)[np.arange(problem.num_clients) % len(options.power)]
     return as_arrays(
         Params,
         step_s=np.asarray(options.step_s, float),
         exchange_s=np.asarray(options.exchange_s, float),
+        transfers=float(options.transfers),
         power=power,
         demand=np.asarray(options.demand, float),
     )
+
+
+def demand(options: Options) -> tuple[float, float]:
+    """The range of demands, in the mean of its distribution."""
+    low, high = options.demand
+    return 2 * low / (low + high), 2 * high / (low + high)
+
+
+def costs(options: Options) -> tuple[float, float]:
+    """Means of a step of the strongest client, and of an exchange."""
+    return options.step_s[0] / max(options.power), options.transfers * options.exchange_s[0]
 
 
 def make(dims: Dims, options: Options) -> Environment:
@@ -103,7 +119,7 @@ def make(dims: Dims, options: Options) -> Environment:
 
     def observe(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, View]:
         context = jnp.stack([params.power / params.power.mean(), state.demand / state.demand.mean()], -1)
-        expected = params.step_s[0] / params.power + params.exchange_s[0]  # of one step
+        expected = params.step_s[0] / params.power + params.transfers * params.exchange_s[0]  # of one step
         oracle = Oracle(success_rate=jnp.ones_like(expected), latency_s=expected)
         return state, view._replace(context=context, oracle=oracle)
 
@@ -114,7 +130,7 @@ def make(dims: Dims, options: Options) -> Environment:
         each = times(local, params.step_s, (several, options.drawn))
         counted = jnp.arange(options.drawn) < jnp.maximum(plan.steps, 1)[:, None]
         step = jnp.sum(jnp.where(counted, each, 0.0), 1) / jnp.sum(counted, 1) / params.power
-        exchange = jnp.broadcast_to(times(sent, params.exchange_s, (several,)), (num_clients,))
+        exchange = jnp.broadcast_to(params.transfers * times(sent, params.exchange_s, (several,)), (num_clients,))
         latency_s = step * plan.steps + exchange
         costs = Costs(step[None], exchange[None])
         return state, Outcome(jnp.ones(num_clients, bool), latency_s, jnp.zeros((), latency_s.dtype), costs)
@@ -122,4 +138,4 @@ def make(dims: Dims, options: Options) -> Environment:
     return Environment(init, observe, respond)
 
 
-MEMBER = Member(Options, params, make, features=FEATURES)
+MEMBER = Member(Options, params, make, features=FEATURES, demand=demand, costs=costs)

@@ -6,13 +6,16 @@ pick up; a line in `config.METHODS` gives it a name for command lines and tables
 
 from jfed.options import Member
 from jfed.selectors import (
+    agnostic,
     best_allocation,
     cs_ucb,
     cs_ucb_q,
     dirichlet,
     e3cs,
+    eiffel,
     everybody,
     fedcs,
+    least_loss,
     local_accuracy,
     pow_d,
     rbcs_f,
@@ -29,6 +32,9 @@ SELECTORS: dict[str, Member] = {
     "local_accuracy": local_accuracy.MEMBER,
     "e3cs": e3cs.MEMBER,
     "everybody": everybody.MEMBER,
+    "agnostic": agnostic.MEMBER,
+    "least_loss": least_loss.MEMBER,
+    "eiffel": eiffel.MEMBER,
     "best_allocation": best_allocation.MEMBER,
     "rbcs_f": rbcs_f.MEMBER,
     "cs_ucb": cs_ucb.MEMBER,

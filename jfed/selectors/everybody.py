@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from jfed.interfaces import Selector
-from jfed.options import Member
+from jfed.options import Member, all_clients
 from jfed.types import Cohort, Dims, Feedback, Problem, View
 
 
@@ -18,11 +18,6 @@ class Options:
 def params(options: Options, problem: Problem) -> tuple[()]:
     """Nothing to check."""
     return ()
-
-
-def slots(options: Options, problem: Problem) -> int:
-    """All clients, whatever k is."""
-    return problem.num_clients
 
 
 def make(dims: Dims, options: Options) -> Selector:
@@ -40,4 +35,4 @@ def make(dims: Dims, options: Options) -> Selector:
     return Selector(init, select, update)
 
 
-MEMBER = Member(Options, params, make, slots)
+MEMBER = Member(Options, params, make, all_clients)

@@ -8,7 +8,7 @@ of the global model.
 
 *Forms.* `form="pow-d"`: a candidate reports the loss on all its data. `"cpow-d"`: on b of its images, drawn at
 random. `"rpow-d"`: nobody is asked; a client counts with the mean training loss it reported when it last
-returned, and as infinity if it never did.
+returned, and as infinity if it never did (where clients estimate the loss of the model that they received, with that).
 
 *Departures.* Ties are broken at random (unseen clients of rpow-d tie). Aggregation is the environment's matter:
 in E3CS's world pow-d runs under deadline aggregation like every rival. E3CS does not say which d it used;
@@ -93,8 +93,7 @@ def make(dims: Dims, options: Options) -> Selector:
         return state, Cohort(selected, jnp.full(loss.shape, jnp.nan))
 
     def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        heard = feedback.succeeded & ~jnp.isnan(feedback.loss)
-        return State(last_loss=jnp.where(heard, feedback.loss, state.last_loss))
+        return State(last_loss=feedback.heard(state.last_loss))
 
     return Selector(init, select, update, probe=None if options.form == "rpow-d" else probe)
 

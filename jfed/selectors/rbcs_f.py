@@ -143,7 +143,7 @@ def choose(
 
 def make(dims: Dims, options: Options) -> Selector:
     """The selector."""
-    num_clients, num_features = dims.num_clients, dims.num_features
+    num_clients, num_features = dims.num_clients, len(dims.features)
 
     def init(key: PRNGKeyArray, params: Params) -> State:
         zero = jnp.zeros(num_clients)

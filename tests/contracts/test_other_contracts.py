@@ -69,7 +69,7 @@ def test_options(room, name):
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_a_world_goes_its_own_way_whoever_is_selected(name):
     member = ENVIRONMENTS[name]
-    dims = dataclasses.replace(DIMS, num_features=len(member.features))
+    dims = dataclasses.replace(DIMS, features=member.features)
     world, params = member.make(dims, member.options()), on_device(member.params(member.options(), PROBLEM))
     before = view()._replace(context=jnp.ones((K, len(member.features))))
 

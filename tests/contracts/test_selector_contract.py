@@ -21,7 +21,7 @@ from jfed.types import Cohort, Dims, Feedback, Oracle, Problem, View
 K, ROUNDS = 8, 50
 # Nothing is drawn after the start, or it decides ties only, of which there are none here.
 DETERMINISTIC = {"fedcs", "fedcs deadline", "round_robin", "local_accuracy", "rbcs-f true", "cs-ucb best", "everybody"}
-FEATURES = 3
+FEATURES = ("power", "demand", "distance")
 VARIANTS: dict[str, tuple[str, Any]] = {name: (name, member.options()) for name, member in SELECTORS.items()} | {
     "e3cs exact clipped": ("e3cs", e3cs.Options(quota="inc", sampler="exact", clip_exponent=True)),
     "rpow-d": ("pow_d", pow_d.Options(form="rpow-d")),
@@ -42,7 +42,7 @@ class Walk:
     def __init__(self, variant: str) -> None:
         self.variant, (self.name, options) = variant, VARIANTS[variant]
         member = SELECTORS[self.name]
-        self.selector = member.make(Dims(K, K, num_features=FEATURES), options)
+        self.selector = member.make(Dims(K, K, features=FEATURES), options)
         per_setting = [member.params(options, Problem(K, k, ROUNDS)) for k, _ in SETTINGS]
         self.params = jax.tree.map(lambda *xs: jnp.stack([jnp.asarray(x) for x in xs]), *per_setting)
         rng = np.random.default_rng(0)
@@ -51,7 +51,7 @@ class Walk:
         )
         self.loss = jnp.asarray(rng.uniform(0.5, 3, (ROUNDS, K)), jnp.float32)
         self.came = jnp.asarray(rng.uniform(size=(ROUNDS, K)) < 0.6)
-        self.context = jnp.asarray(rng.uniform(0.5, 2, (ROUNDS, K, FEATURES)), jnp.float32)
+        self.context = jnp.asarray(rng.uniform(0.5, 2, (ROUNDS, K, len(FEATURES))), jnp.float32)
         keys = jax.vmap(jax.random.key)(jnp.array(SEEDS))
         inputs = (keys, self.params, self.away)
         batched, single = jax.jit(lambda xs: (jax.vmap(self.walk)(*xs), jax.lax.map(lambda x: self.walk(*x), xs)))(

@@ -1,0 +1,122 @@
+"""q-FedAvg: who has a larger loss moves the model more, so that losses become more alike.
+
+T. Li, M. Sanjabi, A. Beirami, V. Smith, "Fair Resource Allocation in Federated Learning", ICLR 2020, and its public
+code. Clients make the steps, and the estimates for adaptive tau, of `estimating.py`.
+
+*Notation.* q strength of fairness, L = 1 / learning rate, F_k loss of the received model on all of client k's training
+images, w_k where its steps end.
+
+    Dw_k = L (w - w_k)        Delta_k = F_k^q Dw_k        h_k = q F_k^(q-1) |Dw_k|^2 + L F_k^q
+    w <- w - sum_k Delta_k / sum_k h_k
+
+*Departures.* As in the public code, 1e-10 is added to each loss, and all who return count the same, whatever their
+images and the reading of the deadline aggregation; q = 0 is the plain mean of their models. Eiffel uses q = 1.5.
+"""
+
+import functools
+from dataclasses import dataclass
+from math import inf
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
+
+from jfed.algorithms import estimating
+from jfed.algorithms.local_sgd import Loss
+from jfed.errors import require
+from jfed.interfaces import Algorithm
+from jfed.options import Member, as_arrays
+from jfed.types import ClientData, Dims, Memory, Problem, Report, Weights
+
+OFFSET = 1e-10  # of a loss
+MANY = 500  # images that are evaluated at a time
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set."""
+
+    learning_rate: float = 0.01
+    q: float = 1.5
+
+
+class Params(NamedTuple):
+    """Dynamic half. Attributes: steps: see `estimating`."""
+
+    steps: estimating.Params
+    q: Float[Array, ""]
+
+
+class Local(NamedTuple):
+    """One client in the middle of its training. Attributes: plain: see `estimating`; whole: F_k."""
+
+    plain: estimating.Local
+    whole: Float[Array, ""]
+
+    @property
+    def step(self) -> Int[Array, ""]:
+        """Steps done."""
+        return self.plain.step
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    q = float(options.q)
+    steps = estimating.params(estimating.Options(options.learning_rate), problem)
+    require(0 <= q < inf, f"q-FedAvg's q must be finite and not negative, found {q:g}.")
+    return as_arrays(functools.partial(Params, steps), q=q)
+
+
+def step_length(q: Array, lipschitz: Array, loss: Array, square: Array) -> Array:
+    """h_k of F_k and |Dw_k|^2."""
+    return q * loss ** (q - 1) * square + lipschitz * loss**q
+
+
+def make(dims: Dims, options: Options, loss: Loss) -> Algorithm:
+    """The algorithm."""
+    plain = estimating.make(dims, estimating.Options(), loss)
+    assert plain.remember is not None
+
+    def whole_loss(weights: Weights, data: ClientData) -> Float[Array, ""]:
+        length = data.positions.shape[0]
+        many = min(MANY, length)
+
+        def add(part: Array, total: Array) -> Array:
+            place = part * many + jnp.arange(many)
+            chosen = data.positions[jnp.minimum(place, length - 1)]
+            real = place < data.num_samples
+            return total + loss(weights, data.images[chosen], data.labels[chosen], real) * jnp.sum(real)
+
+        parts = -(-data.num_samples // many)
+        total = lax.fori_loop(0, parts, add, jnp.zeros((), jnp.result_type(float)))
+        return total / jnp.maximum(data.num_samples, 1)
+
+    def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData, memory: Memory) -> Local:
+        return Local(plain.start(key, weights, params.steps, data, memory), whole_loss(weights, data))
+
+    def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
+        return local._replace(plain=plain.step(local.plain, weights, params.steps, data))
+
+    def finish(local: Local, weights: Weights) -> tuple[tuple[Any, Any, Array], Report, Any]:
+        update, report, own = plain.finish(local.plain, weights)
+        return (*update, local.whole), report, own
+
+    def aggregate(
+        weights: Weights, params: Params, updates: tuple[Any, Any, Array], report: Report,
+        share: Float[Array, " slots"], returned: Bool[Array, " slots"],
+    ) -> tuple[Weights, Report]:  # fmt: skip
+        moves, gradients, whole = updates
+        _, report = plain.aggregate(weights, params.steps, (moves, gradients), report, share, returned)
+        lipschitz, loss = 1 / params.steps.learning_rate, jnp.where(returned, whole, 1.0) + OFFSET
+        square = jax.vmap(lambda move: jnp.square(lipschitz * estimating.norm(move)))(moves)
+        lengths = jnp.where(returned, step_length(params.q, lipschitz, loss, square), 0.0)
+        total = jnp.sum(lengths)
+        factor = lipschitz * loss**params.q / jnp.where(total > 0, total, 1.0)
+        return jax.tree.map(jnp.add, weights, estimating.average(moves, factor, returned)), report
+
+    return Algorithm(start, step, finish, aggregate, plain.remember)
+
+
+MEMBER = Member(Options, params, make)

@@ -1,0 +1,82 @@
+"""Agnostic federated learning: everybody takes part, and who has a larger loss weighs more and more.
+
+M. Mohri, G. Sivek, A. T. Suresh, "Agnostic Federated Learning", ICML 2019, as in the public code of q-FFL.
+
+*Notation.* lambda weights of the clients, in the simplex; gamma_l learning rate of the weights; F losses of the
+received model.
+
+    w <- w - eta sum_k lambda_k grad F_k        lambda <- Proj(lambda + gamma_l F)
+
+*Departures.* The weights are what a client's model counts in the average: with one local step (`controllers/fixed`)
+that is the method; with more it is its federated form. F is what clients tell of themselves; one that does not return
+does not change its weight. The method's result is the mean of all models: set `Training.returns` to "mean".
+"""
+
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float, PRNGKeyArray
+
+from jfed.errors import require
+from jfed.interfaces import Selector
+from jfed.options import Member, all_clients, as_arrays
+from jfed.types import Cohort, Dims, Feedback, Problem, View
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set."""
+
+    rate: float = 0.1
+    """gamma_l."""
+
+
+class Params(NamedTuple):
+    """Dynamic half."""
+
+    rate: Float[Array, ""]
+
+
+class State(NamedTuple):
+    """Attributes: weight: lambda."""
+
+    weight: Float[Array, " clients"]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    require(0 <= options.rate < inf, f"The rate of agnostic weights must not be negative, found {options.rate:g}.")
+    return as_arrays(Params, rate=float(options.rate))
+
+
+def projected(values: Float[Array, " clients"]) -> Float[Array, " clients"]:
+    """The nearest point of the simplex."""
+    falling = jnp.sort(values)[::-1]
+    shift = (jnp.cumsum(falling) - 1) / jnp.arange(1, len(values) + 1)
+    last = jnp.sum(falling > shift) - 1  # these stay above zero
+    return jnp.maximum(values - shift[last], 0.0)
+
+
+def make(dims: Dims, options: Options) -> Selector:
+    """The selector."""
+
+    def init(key: PRNGKeyArray, params: Params) -> State:
+        return State(jnp.full(dims.num_clients, 1 / dims.num_clients, jnp.result_type(float)))
+
+    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+        importance = state.weight / jnp.maximum(view.num_samples, 1)  # which the average multiplies by the images
+        return state, Cohort(view.available, view.available.astype(state.weight.dtype), importance)
+
+    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+        loss = feedback.heard(jnp.full_like(state.weight, jnp.nan))
+        told = ~jnp.isnan(loss)
+        moved = projected(state.weight + params.rate * jnp.where(told, loss, 0.0))
+        return State(jnp.where(jnp.any(told), moved, state.weight))
+
+    return Selector(init, select, update)
+
+
+MEMBER = Member(Options, params, make, all_clients)

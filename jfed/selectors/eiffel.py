@@ -1,0 +1,199 @@
+"""Eiffel: whoever has the highest priority index, within a budget of resources that two pools share.
+
+A. Sultana, M. M. Haque, L. Chen, F. Xu, X. Yuan, "Eiffel: Efficient and Fair Scheduling in Adaptive Federated
+Learning", IEEE TPDS 2022, Algorithm 1 and Eq. (3) to (8).
+`controllers/eiffel` says how it controls the number of local steps.
+
+*Notation.* f_i last known loss, d_i images, c_i compute power, r_i resource demand, t_i age: rounds since client i last
+took part; alpha_i = c_i t_i / r_i; R what a round may demand, kappa the share of it that those selected last may have.
+
+*Departures.* Algorithm 1 cannot be run as it is printed. Repaired everywhere:
+- A client's model weighs d_i alpha_i over the sum of it over the selected, where the paper divides by all images
+  (line 13) and the weights do not add up to 1. `estimating.Options.average` says how to have them as printed.
+- Line 14 stores a gradient as the loss; here it is the loss of the received model. It cannot be below 1e-8.
+- t_i is an age: 1 at first and after taking part, one more with each round missed.
+- Line 22 speaks of those outside the previous selection, which line 21 has overwritten; the selection is the union.
+- A client costs r_i; one that does not fit is passed over, and the next one tried.
+- c_i and r_i have no unit: worlds report them scaled to a mean of 1, so R counts average clients. By default R is k.
+- No factor has a printed weight: 1/4 each. Ties are broken at random. A client never heard of counts in the factor of
+  losses like the best of those heard of.
+What is printed but odd can be chosen, or left:
+- `scaling`: as printed the four factors are added as they are (`raw`), though images in hundreds stand beside ages;
+  `min_max` brings each to [0, 1] over all clients in every round. A factor that is the same for all is then 0.
+- `loss`: the printed index favours a low loss; `high` takes f_i in place of 1 / f_i.
+- `pools`: after the first round, in which everybody takes part, nobody is outside, and (1 - kappa) R is left over
+  (`printed`). `work_conserving` gives what one pool leaves to the other.
+- Eq. (5) speaks of probabilities, Algorithm 1 of a sorted list, which is taken.
+"""
+
+import logging
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
+
+from jfed.errors import require
+from jfed.interfaces import Selector
+from jfed.options import Member, all_clients, as_arrays, static
+from jfed.types import Cohort, Dims, Feedback, Problem, View
+
+LEAST_LOSS = 1e-8
+SLACK = 1e-6  # of R: what fits but for rounding fits
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may set."""
+
+    budget: float | None = None
+    """R, in demands of an average client; None means k."""
+    kappa: float = 0.5
+    weights: tuple[float, float, float, float] = (0.25, 0.25, 0.25, 0.25)
+    """omega, rho, gamma, psi: of loss, images, power over demand, and age."""
+    scaling: Literal["min_max", "raw"] = static("min_max")
+    loss: Literal["low", "high"] = static("low")
+    """Which losses come first."""
+    pools: Literal["printed", "work_conserving"] = static("printed")
+
+
+class Params(NamedTuple):
+    """Dynamic half: R, kappa and the four weights."""
+
+    budget: Float[Array, ""]
+    kappa: Float[Array, ""]
+    weights: Float[Array, "4"]
+
+
+class State(NamedTuple):
+    """What is known of each client.
+
+    Attributes:
+        last_loss: f_i; NaN before client i is heard of.
+        age: t_i.
+        previous: who was selected last; everybody at first.
+    """
+
+    last_loss: Float[Array, " clients"]
+    age: Float[Array, " clients"]
+    previous: Bool[Array, " clients"]
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    budget = float(problem.cohort_size if options.budget is None else options.budget)
+    require(0 <= options.kappa <= 1, f"Eiffel's kappa must lie in [0, 1], found {options.kappa:g}.")
+    require(0 < budget < inf, f"Eiffel's budget of a round must be positive and finite, found {budget:g}.")
+    weights = np.asarray(options.weights, float)
+    require(
+        bool(np.isfinite(weights).all() and (weights >= 0).all() and weights.any()),
+        f"Eiffel's weights must not be negative, nor all of them zero, found {options.weights}.",
+    )
+    largest = budget if options.pools == "work_conserving" else max(options.kappa, 1 - options.kappa) * budget
+    low, high = problem.demand
+    require(
+        low <= largest,
+        f"Eiffel could never select anybody: every client demands at least {low:.3g}, and a pool has {largest:.3g}.",
+    )
+    if high > largest:
+        _say(
+            f"A client may demand up to {high:.3g} of an average one, and Eiffel's larger pool has {largest:.3g}:"
+            " who demands more is never selected after the first round."
+        )
+    return as_arrays(Params, budget=budget, kappa=float(options.kappa), weights=weights)
+
+
+@lru_cache(maxsize=64)
+def _say(sentence: str) -> None:
+    """Once, however often options are checked."""
+    logging.getLogger("jfed").warning(sentence)
+
+
+def scaled(values: Float[Array, " clients"]) -> Float[Array, " clients"]:
+    """Moved and scaled to [0, 1]; 0 where all are the same but for rounding."""
+    low, high = jnp.min(values), jnp.max(values)
+    size = jnp.maximum(jnp.abs(low), jnp.abs(high))
+    differ = high - low > 8 * jnp.finfo(values.dtype).eps * size
+    return jnp.where(differ, (values - low) / jnp.where(differ, high - low, 1.0), 0.0)
+
+
+def priority(
+    last_loss: Float[Array, " clients"],
+    num_samples: Int[Array, " clients"],
+    efficiency: Float[Array, " clients"],
+    age: Float[Array, " clients"],
+    weights: Float[Array, "4"],
+    options: Options,
+) -> Float[Array, " clients"]:
+    """The index, higher first; `efficiency` is c_i / r_i."""
+    heard = ~jnp.isnan(last_loss)
+    loss = jnp.maximum(jnp.where(heard, last_loss, 1.0), LEAST_LOSS)
+    favoured = loss if options.loss == "high" else 1 / loss
+    best = jnp.max(jnp.where(heard, favoured, 0.0))
+    factors = [jnp.where(heard, favoured, best), num_samples.astype(age.dtype), efficiency, age]
+    if options.scaling == "min_max":
+        factors = [scaled(factor) for factor in factors]
+    return weights @ jnp.stack(factors)  # Eq. (3)
+
+
+def fill(
+    order: Int[Array, " clients"],
+    among: Bool[Array, " clients"],
+    demand: Float[Array, " clients"],
+    room: Float[Array, ""],
+    slack: Float[Array, ""],
+) -> tuple[Bool[Array, " clients"], Float[Array, ""]]:
+    """Who of `among` fits into the room, one after the other in this order, and what they demand together."""
+
+    def one(used: Array, client: Array) -> tuple[Array, Array]:
+        fits = among[client] & (used + demand[client] <= room + slack)
+        return jnp.where(fits, used + demand[client], used), fits
+
+    used, fits = lax.scan(one, jnp.zeros_like(room), order)
+    return jnp.zeros_like(among).at[order].set(fits), used
+
+
+def make(dims: Dims, options: Options) -> Selector:
+    """The selector."""
+    named = {name: column for column, name in enumerate(dims.features)}
+
+    def reported(view: View, name: str) -> Float[Array, " clients"]:
+        """1 for everybody in a world whose clients do not report it."""
+        return view.context[:, named[name]] if name in named else jnp.ones(dims.num_clients, view.context.dtype)
+
+    def init(key: PRNGKeyArray, params: Params) -> State:
+        unknown = jnp.full(dims.num_clients, jnp.nan, jnp.result_type(float))
+        everybody = jnp.ones(dims.num_clients, bool)
+        return State(unknown, jnp.ones_like(unknown), everybody)
+
+    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+        demand = reported(view, "demand")
+        efficiency = reported(view, "power") / demand
+        index = priority(state.last_loss, view.num_samples, efficiency, state.age, params.weights, options)
+        order = jnp.lexsort((jax.random.uniform(key, index.shape), -index))
+        slack = SLACK * params.budget
+        before, others = view.available & state.previous, view.available & ~state.previous
+        selected, used = fill(order, before, demand, params.kappa * params.budget, slack)  # line 21
+        if options.pools == "printed":
+            selected |= fill(order, others, demand, (1 - params.kappa) * params.budget, slack)[0]  # line 22
+        else:
+            more, spent = fill(order, others, demand, params.budget - used, slack)
+            rest, _ = fill(order, before & ~selected, demand, params.budget - used - spent, slack)
+            selected |= more | rest
+        selected = jnp.where(view.round == 1, view.available, selected)  # line 4
+        importance = efficiency * state.age  # alpha_i, line 13
+        return state, Cohort(selected, jnp.full(index.shape, jnp.nan), importance)
+
+    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+        age = jnp.where(feedback.succeeded, 1.0, state.age + 1)  # lines 14 and 18
+        return State(feedback.heard(state.last_loss), age, cohort.selected)
+
+    return Selector(init, select, update)
+
+
+MEMBER = Member(Options, params, make, all_clients)

@@ -1,0 +1,192 @@
+"""Eiffel's weights, q-FedAvg and agnostic learning in the engine, beside the NumPy reference, in float64."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import eiffel as reference
+from reference import q_fedavg
+from support import Stepper, run, unpack
+
+import jfed
+from jfed.algorithms import ALGORITHMS, estimating
+from jfed.algorithms import q_fedavg as algorithm
+from jfed.controllers import adaptive, fixed
+from jfed.controllers import eiffel as control
+from jfed.data.load import load
+from jfed.envs import edge
+from jfed.errors import ConfigError
+from jfed.models import MODELS
+from jfed.selectors import agnostic, eiffel, everybody, uniform
+from jfed.types import Dims, Estimates, Report
+
+K, RATE = 5, 0.05
+SIZES = (24, 17, 30, 9, 20)
+WORLD = edge.Options(step_s=(0.02, 0.0), exchange_s=(0.05, 0.0), transfers=2, power=(1.0, 2.0), demand=(0.5, 1.5))
+BASE = jfed.Config(
+    K, 3, 12, eval_every=12, environment=WORLD, selector=eiffel.Options(), controller=fixed.Options(4),
+    training=jfed.Training(
+        partition="iid", samples_per_client=SIZES, test_fraction=0.0, test_set="official", model=MODELS["svm"],
+        algorithm=jfed.replace(ALGORITHMS["adaptive"], {"learning_rate": RATE}), batch_size=8, missing="returned",
+    ),
+)  # fmt: skip
+
+
+def stepper(**delta):
+    return Stepper([jfed.Point(jfed.replace(BASE, {k.replace("__", "."): v for k, v in delta.items()}), {})], [5])
+
+
+def flat(weights):
+    return np.asarray(jax.tree.leaves(weights)[0])[0, :, 0]
+
+
+def points_of(state):
+    """Where each client's steps ended, (K, 64)."""
+    return np.asarray(jax.tree.leaves(state.clients.point)[0])[0, :, :, 0]
+
+
+def clients_data(one):
+    """Images and signs of each client."""
+    pool = load("digits")
+    pixels = np.concatenate([pool.images, pool.test_images]).reshape(-1, 64) / pool.max_value
+    signs = np.where(np.concatenate([pool.labels, pool.test_labels]) % 2 == 0, 1.0, -1.0)
+    rows = [one.block.positions[0, k, : one.block.num_samples[0, k]] for k in range(K)]
+    return [(pixels[row], signs[row]) for row in rows]
+
+
+def svm(w, x, y):
+    """Loss and gradient of the squared SVM, lambda 0.1."""
+    slack = np.maximum(1 - y * (x @ w), 0)
+    return 0.05 * w @ w + 0.5 * np.mean(slack**2), 0.1 * w - np.mean((y * slack)[:, None] * x, 0)
+
+
+@pytest.mark.parametrize(
+    ("missing", "average", "mode"), [("returned", "moves", "self"), ("unscaled", "models", "literal")]
+)
+def test_eiffels_weights_are_those_of_the_reference(missing, average, mode):
+    """As printed, the weights do not add up to 1, and the model shrinks or grows with them."""
+    with jax.enable_x64(True):
+        one = stepper(training__missing=missing, training__algorithm__average=average)
+        sums = []
+        for t in range(1, 9):
+            before = one.host()
+            record, _ = one.step(t)
+            after, selected = one.host(), unpack(record, K)[0]
+            alpha = reference.contribution(
+                np.asarray(one.block.params.environment.power[0]) / 1.4,
+                np.asarray(before.environment.demand[0] / before.environment.demand[0].mean()),
+                before.selector.age[0],
+            )
+            weights = reference.aggregation_weights(selected, np.array(SIZES, float), alpha, mode)
+            np.testing.assert_allclose(flat(after.weights), weights @ points_of(after), rtol=1e-10, atol=1e-13)
+            sums.append(weights.sum())
+        if mode == "self":
+            np.testing.assert_allclose(sums, 1)
+        else:
+            assert min(sums) < 0.8 and max(np.abs(np.array(sums) - 1)) > 0.1  # the printed defect
+
+
+def test_the_printed_factor_makes_one_step_look_far():
+    """Faithful: h(1) is eta delta (alpha - 1), not 0; alpha is the mean of alpha_i over the selected."""
+    with jax.enable_x64(True):
+        one = stepper(controller=jfed.replace(control.FAITHFUL, {"budgets": (30.0,)}))
+        for t in range(1, 5):
+            before = one.host()
+            record, _ = one.step(t)
+            selected = unpack(record, K)[0]
+            demand = before.environment.demand[0] / before.environment.demand[0].mean()
+            alpha = reference.contribution(np.asarray(WORLD.power * 3)[:K] / 1.4, demand, before.selector.age[0])
+            expected = reference.alpha_of_h(selected, np.array(SIZES, float), alpha)
+            after = one.host().controller
+            np.testing.assert_allclose(after.alpha[0], expected, rtol=1e-12)
+            each, sent = 0.02 / (np.array([1, 2, 1, 2, 1])), 0.1
+            np.testing.assert_allclose(after.step[0, 0], each[selected].sum(), rtol=1e-12)  # line 15 adds up
+            np.testing.assert_allclose(after.exchange[0, 0], sent * selected.sum(), rtol=1e-12)
+        x, beta, delta = jnp.float64(1.0), jnp.float64(2.0), jnp.float64(3.0)
+        h = adaptive.drift(x, beta, delta, jnp.float64(0.01), jnp.float64(1.5))
+        np.testing.assert_allclose(float(h), 0.01 * 3.0 * 0.5)
+        assert float(adaptive.drift(x, beta, delta, jnp.float64(0.01))) < 1e-15
+
+
+@pytest.mark.parametrize("q", [0.0, 1.5])
+def test_q_fedavg_is_that_of_the_reference(q):
+    with jax.enable_x64(True):
+        one = stepper(selector=uniform.Options(), training__algorithm=algorithm.Options(RATE, q))
+        data = clients_data(one)
+        for t in range(1, 6):
+            w = flat(one.host().weights)
+            record, _ = one.step(t)
+            after = one.host()
+            who = np.flatnonzero(unpack(record, K)[0])
+            losses = np.array([svm(w, *data[k])[0] for k in who])
+            expected = q_fedavg.q_fedavg(w, points_of(after)[who], losses, q, RATE)
+            np.testing.assert_allclose(flat(after.weights), expected, rtol=1e-9, atol=1e-13)
+            if q == 0:
+                np.testing.assert_allclose(expected, points_of(after)[who].mean(0), rtol=1e-9)
+
+
+def test_q_fedavg_by_hand():
+    """Three clients with w = 0, L = 10, q = 1: F = 1, 2, 4 and moves of -0.1, 0.2 and 0.1."""
+    with jax.enable_x64(True):
+        made = algorithm.make(Dims(3, 3, batch_size=4), algorithm.Options(), lambda w, x, y, real: jnp.sum(w["w"]))
+        moves = {"w": jnp.array([[-0.1], [0.2], [0.1]])}
+        blank = jnp.zeros(3)
+        report = Report(blank, Estimates(blank, blank, blank, blank, blank > 0, blank))
+        params = algorithm.Params(estimating.Params(jnp.float64(0.1)), jnp.float64(1.0))
+        moved, _ = made.aggregate(
+            {"w": jnp.zeros(1)}, params, (moves, moves, jnp.array([1.0, 2.0, 4.0])), report, jnp.ones(3) / 3,
+            jnp.ones(3, bool),
+        )  # fmt: skip
+    # Dw = 1, -2, -1; Delta = 1, -4, -4; h = 1 + 10, 4 + 20, 1 + 40
+    assert float(moved["w"][0]) == pytest.approx(7 / 76)
+
+
+def test_agnostic_learning_is_that_of_the_reference():
+    """Whole batches, one step: every gradient and loss is known."""
+    with jax.enable_x64(True):
+        one = stepper(
+            selector=agnostic.Options(0.7), controller=fixed.Options(1), training__batch_size=30,
+            training__returns="mean",
+        )  # fmt: skip
+        data = clients_data(one)
+        w, weight, mean = np.zeros(64), np.full(K, 1 / K), np.zeros(64)
+        for t in range(1, 13):
+            told = [svm(w, *data[k]) for k in range(K)]
+            losses, gradients = np.array([x[0] for x in told]), np.array([x[1] for x in told])
+            w, weight = q_fedavg.afl_step(w, weight, gradients, losses, RATE, 0.7)
+            mean = q_fedavg.afl_mean(mean, w, t - 1)
+            one.step(t)
+            state = one.host()
+            np.testing.assert_allclose(flat(state.weights), w, rtol=1e-9, atol=1e-13)
+            np.testing.assert_allclose(state.selector.weight[0], weight, rtol=1e-9, atol=1e-13)
+            np.testing.assert_allclose(flat(state.mean), mean, rtol=1e-9, atol=1e-13)
+        assert weight.min() < 0.1 < 0.3 < weight.max()
+        quality = one.finish()
+        np.testing.assert_allclose(quality.loss[0], [svm(mean, *data[k])[0] for k in range(K)], rtol=1e-9)
+
+
+def test_the_mean_model_stays_where_a_run_has_ended():
+    budget = adaptive.Options(budgets=(0.8,), fixed=2, stop="last")
+    delta = {"selector": everybody.Options(), "controller": budget, "training.returns": "mean"}
+    results = [
+        run([jfed.Point(jfed.replace(BASE, {**delta, "num_rounds": T, "eval_every": 1}), {})], [5]) for T in (8, 12)
+    ]
+    tests = [r["test_loss"].values[0] for r in results]
+    ended = int(results[0]["ended_round"].values[0])
+    assert 3 < ended < 8
+    np.testing.assert_array_equal(tests[1][ended - 1 :], tests[0][ended - 1])
+
+
+@pytest.mark.parametrize(
+    ("delta", "sentence"),
+    [
+        ({"training.algorithm": algorithm.Options(q=-1.0)}, "q must be finite and not negative"),
+        ({"training.algorithm": algorithm.Options(learning_rate=0.0)}, "learning rate must be positive"),
+        ({"selector": agnostic.Options(-1.0)}, "agnostic weights must not be negative"),
+        ({"environment.transfers": -1}, "transfers must not be negative"),
+        ({"controller": adaptive.Options(budgets=(0.05,))}, "too small for one round, which costs about 0.11 or more"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(delta, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        run([jfed.Point(jfed.replace(BASE, delta), {})], [0])
