@@ -62,11 +62,15 @@ class Settings:
     tune_seeds: tuple[int, ...] = ()
     """Of a sweep: seeds on which each scheme's best point is chosen; the other seeds report it."""
 
-    def training(self, partition: str, algorithm: local_sgd.Options | None = None, **further: Any) -> Training:
-        """The training that these flags describe."""
+    def training(self, partition: str, algorithm: Any = None, **further: Any) -> Training:
+        """The training that these flags describe; `algorithm` are options of a kind, FedAvg's by default."""
         if self.model not in MODELS:
             raise unknown("model", self.model, MODELS)
-        rates = {"learning_rate": self.learning_rate, "momentum": self.momentum}
+        rates = {"learning_rate": self.learning_rate}
+        if algorithm is None or jfed.config.has(algorithm, "momentum"):
+            rates["momentum"] = self.momentum
+        else:
+            require(self.momentum == 0, f"These clients make plain SGD steps: no momentum of {self.momentum:g}.")
         return Training(
             dataset=self.dataset,
             partition=partition,

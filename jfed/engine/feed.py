@@ -41,15 +41,16 @@ def pool(name: str, data_dir: str | None) -> Pool:
 
 
 def shape(training: Training | None) -> Any:
-    """What runs must have in common to share a block: the pool, and how long their tables are."""
+    """What runs must have in common to share a block: the pool, and how many images are dealt out."""
     if training is None:
         return None
     return training.dataset, training.samples_per_client, training.test_fraction, training.test_set
 
 
 def federated(
-    training: Training, configs: Sequence[Config], seeds: Sequence[int], data_dir: str | None
-) -> FederatedData:
+    training: Training, configs: Sequence[Config], seeds: Sequence[int], data_dir: str | None,
+    widths: tuple[int, int] = (0, 0),
+) -> FederatedData:  # fmt: skip
     """The clients' and the test images of each run, as positions in the pool.
 
     Args:
@@ -57,6 +58,7 @@ def federated(
         configs: of each run.
         seeds: data seed of each run.
         data_dir: where data sets are.
+        widths: of the tables of clients' and of test images, at least.
 
     Raises:
         DataError: too few images, or no test images.
@@ -64,9 +66,13 @@ def federated(
     whole = dataset(training.dataset, data_dir)
     parts = [_partition(c, s, data_dir) for c, s in zip(configs, seeds, strict=True)]
     if training.test_set == "reserved":
-        return stack(parts)
-    data = stack(parts, len(whole.test_labels))
-    return dataclasses.replace(data, test_index=data.test_index + len(whole.labels))
+        data = stack(parts)
+    else:
+        data = stack(parts, len(whole.test_labels))
+        data = dataclasses.replace(data, test_index=data.test_index + len(whole.labels))
+    lacking = [max(wide - x.shape[-1], 0) for wide, x in zip(widths, (data.index, data.test_index), strict=True)]
+    index = np.pad(data.index, ((0, 0), (0, 0), (0, lacking[0])))
+    return dataclasses.replace(data, index=index, test_index=np.pad(data.test_index, ((0, 0), (0, lacking[1]))))
 
 
 def _partition(config: Config, seed: int, data_dir: str | None) -> partitions.Partition:

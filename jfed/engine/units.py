@@ -76,6 +76,7 @@ class Unit:
         spec: its program.
         runs: at most `block_size` of them.
         block_size: the last block is padded to it.
+        widths: of the tables of clients' and of test images, the same for all units of a group.
         data_dir: where data sets are.
     """
 
@@ -83,6 +84,7 @@ class Unit:
     spec: Spec
     runs: tuple[Run, ...]
     block_size: int
+    widths: tuple[int, int]
     data_dir: str | None
 
     @property
@@ -110,7 +112,7 @@ class Unit:
             ones: Any = np.ones((len(runs), self.config.num_clients), np.int32)
             return Block(seeds, params, ones)
         own, data_seeds = [r.point.config for r in runs], [int(r.seeds.data) for r in runs]
-        data = feed.federated(training, own, data_seeds, self.data_dir)
+        data = feed.federated(training, own, data_seeds, self.data_dir, self.widths)
         real = np.arange(len(runs)) < len(self.runs)
         num_samples: Any = data.num_samples * real[:, None]  # NumPy arrays: jit moves them to the device
         return Block(seeds, params, num_samples, data.index, data.test_index, data.num_test * real)
@@ -221,15 +223,17 @@ def plan(
     if layout.lane not in (None, *LANES):
         raise unknown("lane", layout.lane, LANES)
     groups: dict[Any, list[Point]] = {}
+    widths: dict[Any, tuple[int, int]] = {}
     for point in points:
         configs.check(point.config)
         shapes = str(jax.tree.map(np.shape, run_params(point.config)))
         spec = make_spec(point.config, layout, 0, data_dir)
         key = (spec, shapes, point.config.num_rounds, point.config.eval_every, feed.shape(point.config.training))
         groups.setdefault(key, []).append(point)
-        _check_training(point, spec, every, data_dir)
+        width = _check_training(point, spec, every, data_dir)
+        widths[key] = max(width[0], widths.get(key, (0, 0))[0]), max(width[1], widths.get(key, (0, 0))[1])
     units: list[Unit] = []
-    for number, members in enumerate(groups.values()):
+    for number, (key, members) in enumerate(groups.items()):
         slots = max(slots_bound(p.config) for p in members)
         spec = make_spec(members[0].config, layout, slots, data_dir)
         runs = [Run(point, s) for s in every for point in members]
@@ -237,7 +241,7 @@ def plan(
         filled = 1 << (len(runs) - 1).bit_length()
         default = SELECTION_BLOCK if spec.training is None else min(TRAINING_BLOCK[spec.lane], filled)
         size = layout.block_size or default
-        units += cut([Unit(number, spec, tuple(runs), len(runs), data_dir)], size)
+        units += cut([Unit(number, spec, tuple(runs), len(runs), widths[key], data_dir)], size)
     return units
 
 
@@ -248,7 +252,10 @@ def cut(group: Sequence[Unit], size: int) -> list[Unit]:
     return [dataclasses.replace(group[0], runs=block, block_size=size) for block in blocks]
 
 
-def _check_training(point: Point, spec: Spec, seeds: Sequence[prng.Seeds], data_dir: str | None) -> None:
+def _check_training(
+    point: Point, spec: Spec, seeds: Sequence[prng.Seeds], data_dir: str | None
+) -> tuple[int, int]:  # fmt: skip
+    """Refuse training that cannot be; how wide its tables are."""
     training, control = point.config.training, point.config.controller
     algorithm = build(spec).algorithm
     estimates = algorithm is not None and algorithm.remember is not None
@@ -263,9 +270,10 @@ def _check_training(point: Point, spec: Spec, seeds: Sequence[prng.Seeds], data_
             f"{point.coords.get('method', spec.selector[0])} asks clients for their loss, which a selection-only"
             " run does not have: add training, or leave the scheme out.",
         )
-        return
+        return 0, 0
     require(
         estimates or training.returns != "best",
         'To return the best model needs clients that estimate it: set training.algorithm to that of "adaptive".',
     )
-    feed.federated(training, [point.config] * len(seeds), [int(s.data) for s in seeds], data_dir)
+    data = feed.federated(training, [point.config] * len(seeds), [int(s.data) for s in seeds], data_dir)
+    return data.index.shape[2], data.test_index.shape[1]

@@ -74,7 +74,7 @@ class State(NamedTuple):
     """What is known of each client.
 
     Attributes:
-        last_loss: f_i; NaN before client i is heard of.
+        last_loss: f_i; minus infinity before client i is heard of.
         age: t_i.
         previous: who was selected last; everybody at first.
     """
@@ -131,7 +131,7 @@ def priority(
     options: Options,
 ) -> Float[Array, " clients"]:
     """The index, higher first; `efficiency` is c_i / r_i."""
-    heard = ~jnp.isnan(last_loss)
+    heard = last_loss > -jnp.inf
     loss = jnp.maximum(jnp.where(heard, last_loss, 1.0), LEAST_LOSS)
     favoured = loss if options.loss == "high" else 1 / loss
     best = jnp.max(jnp.where(heard, favoured, 0.0))
@@ -167,7 +167,7 @@ def make(dims: Dims, options: Options) -> Selector:
         return view.context[:, named[name]] if name in named else jnp.ones(dims.num_clients, view.context.dtype)
 
     def init(key: PRNGKeyArray, params: Params) -> State:
-        unknown = jnp.full(dims.num_clients, jnp.nan, jnp.result_type(float))
+        unknown = jnp.full(dims.num_clients, -jnp.inf, jnp.result_type(float))
         everybody = jnp.ones(dims.num_clients, bool)
         return State(unknown, jnp.ones_like(unknown), everybody)
 

@@ -15,12 +15,13 @@ import pytest
 from jfed import config as configs
 from jfed import schemes
 from jfed.options import is_static
-from jfed.selectors import SELECTORS, cs_ucb, e3cs, fedcs, pow_d, rbcs_f
+from jfed.selectors import SELECTORS, cs_ucb, e3cs, eiffel, fedcs, pow_d, rbcs_f
 from jfed.types import Cohort, Dims, Feedback, Oracle, Problem, View
 
 K, ROUNDS = 8, 50
 # Nothing is drawn after the start, or it decides ties only, of which there are none here.
-DETERMINISTIC = {"fedcs", "fedcs deadline", "round_robin", "local_accuracy", "rbcs-f true", "cs-ucb best", "everybody"}
+DETERMINISTIC = {"fedcs", "fedcs deadline", "round_robin", "local_accuracy", "rbcs-f true", "cs-ucb best", "everybody",
+                 "agnostic", "eiffel"}  # fmt: skip
 FEATURES = ("power", "demand", "distance")
 VARIANTS: dict[str, tuple[str, Any]] = {name: (name, member.options()) for name, member in SELECTORS.items()} | {
     "e3cs exact clipped": ("e3cs", e3cs.Options(quota="inc", sampler="exact", clip_exponent=True)),
@@ -30,6 +31,7 @@ VARIANTS: dict[str, tuple[str, Any]] = {name: (name, member.options()) for name,
     "cs-ucb best": ("cs_ucb", cs_ucb.Options(estimate="truth")),
     "fedcs deadline": ("fedcs", fedcs.Options(rule="deadline", deadline_s=9.0, limited=True)),
 }
+VARIANTS["eiffel"] = ("eiffel", eiffel.Options(budget=4.0))  # of which half is enough for any of them
 VARIANTS["rbcs_f"] = ("rbcs_f", rbcs_f.Options(beta=0.1))  # which k = 1 of 8 clients can keep
 # k, whether some clients are away; the last two differ from the first in the key alone, and in nothing
 SETTINGS = [(3, False), (1, False), (K, False), (3, True), (3, False), (3, False)]
@@ -109,9 +111,12 @@ def walked(request, walk):
 def test_exactly_k_are_selected(walked):
     _, cohort, _ = walked.batched
     for i, (k, some_away) in enumerate(SETTINGS):
-        k = K if walked.name == "everybody" else k
+        k = K if walked.name in ("everybody", "agnostic") else k
         counts = cohort.selected[i].sum(-1)
         here = (~np.array(walked.away[i])).sum(-1)
+        if walked.name == "eiffel":  # which spends a budget
+            assert ((counts >= np.minimum(here, 1)) & (counts <= here)).all() and (counts[1:] < K).all()
+            continue
         if some_away:
             assert not (cohort.selected[i] & np.array(walked.away[i])).any()
             np.testing.assert_array_equal(counts, np.minimum(k, here))

@@ -108,7 +108,7 @@ def test_who_is_never_heard_of_comes_first_among_losses():
     options = eiffel.Options(weights=(1.0, 0.0, 0.0, 0.0))
     selected, importance, age, last = walk(options, np.arange(1.0, K + 1) + np.zeros((ROUNDS, 1)), np.full(K, 9), ones,
                                            ones, failed)  # fmt: skip
-    assert selected[:, 0].all() and np.isnan(last[:, 0]).all()
+    assert selected[:, 0].all() and np.isneginf(last[:, 0]).all()
     np.testing.assert_array_equal(age[:, 0], np.arange(2, ROUNDS + 2))
     np.testing.assert_array_equal(importance[:, 0], np.arange(1, ROUNDS + 1))
 

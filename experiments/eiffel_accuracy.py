@@ -1,0 +1,112 @@
+"""Eiffel's model against tau: Figs. 3 to 5 and Table 5, eleven fixed numbers of local steps beside the adaptive one.
+
+Eiffel, adaptive federated learning with everybody, and gradient descent on one machine that has all the data have the
+same budget of simulated time. `--preset small` is the squared SVM on MNIST with 60 clients (Fig. 3), `paper` the
+network on CIFAR-10 with 20 (Fig. 4; an accelerator's work), `quick` the SVM on the digits that ship with jfed.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Literal
+
+import pandas as pd
+from rich.console import Console
+
+import jfed
+from experiments import eiffel
+from experiments.common import Output, command
+from experiments.eiffel_report import compared, frame, over, written
+from jfed.envs import edge
+from jfed.errors import require
+from jfed.schemes import method
+from jfed.sweep import Point
+
+TAUS = (1, 2, 3, 5, 7, 10, 20, 30, 50, 70, 100)
+TABLE = (1, 30, 70)  # of Table 5
+ALONE_S = (0.009974248, 0.011922926)  # a step on one machine, as Wang et al.'s public code measured it
+
+
+@dataclass(frozen=True)
+class Settings(eiffel.Settings):
+    """Command line; the defaults are those of the preset."""
+
+    taus: tuple[int, ...] = TAUS
+    partitions: tuple[Literal["iid", "non-iid"], ...] = ("iid", "non-iid")
+
+
+def name(scheme: str, tau: int) -> str:
+    """Of a scheme with this tau; 0 is adaptive."""
+    return f"{scheme}-tau-{tau}" if tau else scheme
+
+
+def points(settings: Settings) -> list[Point]:
+    """Two schemes with each tau, and centralised descent, for each partition."""
+    for flag in ("taus", "partitions"):
+        require(len(getattr(settings, flag)) > 0, f"Give at least one of --{flag}.")
+    require(min(settings.taus) >= 1, f"A fixed tau must be at least 1, found {min(settings.taus)}.")
+    found = []
+    for data in settings.partitions:
+        for scheme in ("eiffel", "adaptive-fl"):
+            for tau in (0, *settings.taus):
+                point = settings.point(scheme, data, name(scheme, tau), fixed=tau)
+                found.append(Point(point.config, point.coords | {"curve": scheme, "tau": tau}))
+        found.append(centralised(settings, data))
+    return found
+
+
+def centralised(settings: Settings, data: str) -> Point:
+    """One machine with all the data, which exchanges nothing."""
+    alone = dataclasses.replace(settings, num_clients=1, cohort_size=1)
+    steps = ceil(2 * settings.budget / ALONE_S[0] / settings.num_rounds)  # of a round, so that rounds suffice
+    point = alone.point("adaptive-fl", data, "centralised", fixed=steps)
+    delta = {
+        "selector": method("everybody"),
+        "environment": edge.Options(step_s=ALONE_S, exchange_s=(0.0, 0.0)),
+        "controller.budgets": (float(settings.budget),),
+    }
+    return Point(jfed.replace(point.config, delta), point.coords | {"curve": "centralised", "tau": 0})
+
+
+def beside_best(runs: pd.DataFrame) -> pd.Series:
+    """Loss of the adaptive runs minus that of the best fixed tau of the same scheme and seed; NaN elsewhere."""
+    key = ["partition", "curve", "seed"]
+    fixed = runs.assign(best=runs.mean_loss.where(runs.tau > 0))
+    least = fixed.groupby(key).best.transform("min")
+    return (runs.mean_loss - least).where(runs.tau == 0)
+
+
+def main(settings: Settings) -> None:
+    """Run what is missing, then write tables and figures."""
+    console, output = Console(), Output(settings.out)
+    runs = frame(settings, points(settings), "eiffel_accuracy", ("partition", "model", "curve", "tau"))
+    runs["loss_minus_best_fixed"] = beside_best(runs)
+    data = written(runs, settings)
+    groups: Any = runs.groupby("partition", sort=False)
+    for partition, part in groups:
+        title = f"{data}, {partition}, K = {settings.num_clients}, budget {settings.budget:g} s"
+        adaptive, alone = part.tau == 0, part.curve == "centralised"
+        label = part.curve.where(~adaptive | alone, part.curve + ", adaptive tau")
+        drawn = part.assign(label=label, tau=part.tau.astype(float).where(~adaptive))
+        panels = {"mean_loss": "loss", "final_accuracy": "test accuracy"}
+        output.figure(over(drawn, "tau", "label", panels, "local steps tau", f"Fixed and adaptive tau ({title})"),
+                      f"tau_{partition}")  # fmt: skip
+        wanted = [name(s, tau) for s in ("eiffel", "adaptive-fl") for tau in (0, *(set(TABLE) & set(settings.taus)))]
+        table = part[part.scheme.isin(["centralised", *wanted])]
+        for metric in ("mean_loss", "final_accuracy"):
+            compared(table, metric, "centralised", title, f"{metric}_{partition}", output, console)
+    output.tell(console)
+
+
+PRESETS = eiffel.presets(
+    Settings,
+    "eiffel_accuracy",
+    {
+        "quick": {"num_clients": 10, "taus": (1, 3, 10, 30, 100), "seeds": 3},
+        "small": {"num_clients": 60},
+        "paper": {"num_clients": 20},
+    },
+)
+
+if __name__ == "__main__":
+    command(main, PRESETS)

@@ -1,0 +1,75 @@
+"""Eiffel and the number of participants: Fig. 7, budgets of a round that pay for 5, 10, 15 and 20 of 20 clients.
+
+With adaptive tau and with fixed ones. `--preset small` is the squared SVM on MNIST, `quick` the same on the digits that
+ship with jfed.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rich.console import Console
+
+from experiments import eiffel
+from experiments.common import Output, command
+from experiments.eiffel_accuracy import name
+from experiments.eiffel_report import compared, frame, over, written
+from jfed.errors import require
+from jfed.sweep import Point
+
+
+@dataclass(frozen=True)
+class Settings(eiffel.Settings):
+    """Command line; the defaults are those of the preset."""
+
+    participants: tuple[int, ...] = (5, 10, 15, 20)
+    """In the place of --cohort-size."""
+    taus: tuple[int, ...] = (1, 5, 10, 30, 100)
+    """Fixed ones, beside adaptive."""
+    partitions: tuple[Literal["iid", "non-iid"], ...] = ("iid", "non-iid")
+
+
+def points(settings: Settings) -> list[Point]:
+    """One point per partition, number of participants and tau."""
+    for flag in ("participants", "partitions"):
+        require(len(getattr(settings, flag)) > 0, f"Give at least one of --{flag}.")
+    require(all(tau >= 1 for tau in settings.taus), f"A fixed tau must be at least 1, found {settings.taus}.")
+    found = []
+    for data in settings.partitions:
+        for many in settings.participants:
+            for tau in (0, *settings.taus):
+                label = name(f"eiffel-{many}", tau)
+                point = settings.point("eiffel", data, label, fixed=tau, k=many)
+                found.append(Point(point.config, point.coords | {"curve": f"n = {many}", "tau": tau}))
+    return found
+
+
+def main(settings: Settings) -> None:
+    """Run what is missing, then write tables and figures."""
+    console, output = Console(), Output(settings.out)
+    runs = frame(settings, points(settings), "eiffel_participants", ("partition", "model", "curve", "tau"))
+    data = written(runs, settings)
+    groups: Any = runs.groupby("partition", sort=False)
+    for partition, part in groups:
+        title = f"{data}, {partition}, K = {settings.num_clients}, budget {settings.budget:g} s"
+        if settings.taus:
+            panels = {"mean_loss": "loss", "final_accuracy": "test accuracy"}
+            figure = over(part[part.tau > 0], "tau", "curve", panels, "local steps tau", f"Participants ({title})")
+            output.figure(figure, f"participants_{partition}")
+        most = f"eiffel-{max(settings.participants)}"
+        stem = f"final_accuracy_{partition}"
+        compared(part[part.tau == 0], "final_accuracy", most, f"{title}, adaptive tau", stem, output, console)
+    output.tell(console)
+
+
+PRESETS = eiffel.presets(
+    Settings,
+    "eiffel_participants",
+    {
+        "quick": {"taus": (1, 10, 100), "seeds": 3},
+        "small": {"num_clients": 20},
+        "paper": {"num_clients": 20},
+    },
+)
+
+if __name__ == "__main__":
+    command(main, PRESETS)

@@ -1,0 +1,52 @@
+"""Eiffel against adaptive federated learning with everybody: Table 4, average tau and communication.
+
+For two numbers of edge devices and both partitions: how many local steps lie between two aggregations, and how many
+client-seconds of communication a budget of 15 simulated seconds leads to. `--preset small` is the squared SVM on MNIST,
+`paper` the network on CIFAR-10 (an accelerator's work), `quick` the SVM on the digits that ship with jfed.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+from experiments import eiffel
+from experiments.common import command
+from experiments.eiffel_report import study
+from experiments.training import further, run
+from jfed.errors import require
+from jfed.sweep import Point
+
+MEASURES = ("average_tau", "communication", "final_accuracy", "mean_loss", "loss_variance")
+
+
+@dataclass(frozen=True)
+class Settings(eiffel.Settings):
+    """Command line; the defaults are those of the preset."""
+
+    sizes: tuple[int, ...] = (20, 60)
+    """Numbers of clients, in the place of --num-clients."""
+    partitions: tuple[Literal["iid", "non-iid"], ...] = ("iid", "non-iid")
+
+
+def points(settings: Settings) -> list[Point]:
+    """One point per partition, number of clients and scheme."""
+    for name in ("sizes", "partitions"):
+        require(len(getattr(settings, name)) > 0, f"Give at least one of --{name}.")
+    found = []
+    for data in settings.partitions:
+        for size in settings.sizes:
+            sized = dataclasses.replace(settings, num_clients=size)
+            each = [sized.point(scheme, data) for scheme in ("eiffel", "adaptive-fl")]
+            found += [Point(p.config, p.coords | {"size": size}) for p in each]
+    return further(found, settings)
+
+
+def main(settings: Settings) -> None:
+    """Run what is missing, then write tables and figures."""
+    run(settings, points(settings), study("eiffel_tau", ("partition", "model", "size"), MEASURES), eiffel.FLAGS)
+
+
+PRESETS = eiffel.presets(Settings, "eiffel_tau", {"quick": {"sizes": (10, 20)}})
+
+if __name__ == "__main__":
+    command(main, PRESETS)
