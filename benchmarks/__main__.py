@@ -11,6 +11,7 @@ from benchmarks import report
 NAMES = (
     "selection",
     "time_aware",
+    "budget",
     "convolution",
     "rounds",
     "lanes",

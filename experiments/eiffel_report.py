@@ -57,6 +57,7 @@ def columns(results: xr.Dataset) -> dict[str, Any]:
     with np.errstate(divide="ignore"):
         log_variance = np.log(loss["variance"])
     return {
+        "mode": results["mode"].values,
         "mean_loss": loss["mean"],
         **{name: loss[name] for name in ("worst10", "best10", "skewness", "skewness_adjusted", "cosine", "jain")},
         "loss_variance": loss["variance"],

@@ -7,7 +7,7 @@ the count: a mask of m is a mask of exactly m, whatever the ties and the roundin
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jaxtyping import Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt32
 
 from jfed import prng
 
@@ -155,7 +155,22 @@ def shuffled(key: PRNGKeyArray, values: Int[Array, " n"], count: Int[Array, ""])
     """The first `count` values in a random order; the padding stays behind them."""
     bits = prng.words(key, values.shape[0])
     real = jnp.arange(values.shape[0]) < count
-    return values[jnp.argsort(jnp.where(real, bits, jnp.uint32(0xFFFFFFFF)))]  # the sort is stable
+    return values[order_of(jnp.where(real, bits, jnp.uint32(0xFFFFFFFF)))]
+
+
+def order_of(words: UInt32[Array, " n"]) -> Int[Array, " n"]:
+    """`jnp.argsort`, where equal words keep their order.
+
+    By halves, the lower first: a half and its place make one word, and on a CPU XLA sorts single words without a
+    comparator, several times faster than words and places side by side.
+    """
+    n = words.shape[0]
+    if n > 1 << 16:
+        return jnp.argsort(words)
+    place = jnp.arange(n, dtype=jnp.uint32)
+    by_low = lax.sort(words << 16 | place, is_stable=False) & 0xFFFF
+    rank = lax.sort((words[by_low] >> 16) << 16 | place, is_stable=False) & 0xFFFF
+    return by_low[rank].astype(jnp.int32)
 
 
 def cholesky(matrix: Float[Array, "f f n"]) -> list[list[Float[Array, " n"]]]:

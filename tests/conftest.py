@@ -5,6 +5,7 @@ import platform
 
 import hypothesis
 import jax
+import pytest
 from jaxtyping import install_import_hook
 
 # Shapes and types of every annotated function of these modules are checked at each call and trace.
@@ -30,6 +31,14 @@ jax.config.update("jax_enable_compilation_cache", False)
 
 hypothesis.settings.register_profile("jfed", deadline=None, derandomize=True, database=None, max_examples=100)
 hypothesis.settings.load_profile("jfed")
+
+
+@pytest.fixture
+def plain_pdf(monkeypatch):
+    """Pictures whose fonts are not cut to size, which takes most of the time of an experiment at a tiny size."""
+    from jfed.analysis import style
+
+    monkeypatch.setitem(style.RC, "pdf.fonttype", 3)
 
 
 def pytest_configure(config):

@@ -36,6 +36,7 @@ from jfed.errors import ConfigError
 from jfed.sweep import changed
 
 ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.usefixtures("plain_pdf")
 
 
 def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys):

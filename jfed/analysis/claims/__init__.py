@@ -109,7 +109,8 @@ def _about(tests: Sequence[Mapping[str, Any]], mode: str) -> list[Mapping[str, A
 
 def _found(test: Mapping[str, Any], runs: Runs) -> Finding:
     try:
-        return together([evaluate(test, part) for _, part in runs.by(test.get("at", ()))])
+        inside = runs.where(test.get("where", {}))
+        return together([evaluate(test, part) for _, part in inside.by(test.get("at", ()))])
     except (Missing, ValueError) as missing:  # one table that cannot be read must not cost the other claims' verdicts
         return Finding("not run", str(missing))
 

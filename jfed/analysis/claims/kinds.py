@@ -16,7 +16,7 @@
 - `ratio = [A, B]`, `reaches = x`: the ratio of medians is x or more (bootstrap over seeds).
 
 `metric` is a column or an expression of columns. `test = "sign-flip"` replaces t-tests where values are censored. `at =
-[settings]` has the test at each value of these settings.
+[settings]` has the test at each value of these settings, `where = { setting = x }` at one.
 """
 
 import itertools
