@@ -1,6 +1,7 @@
 """Eiffel's experiments from end to end at a tiny size, and what they measure of a run."""
 
 import dataclasses
+import importlib
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from experiments import (
     eiffel_report,
     eiffel_tau,
 )
+from jfed.analysis.claims import read
 from jfed.engine.units import Layout, plan
 from jfed.errors import ConfigError
 
@@ -86,6 +88,20 @@ def test_presets_are_complete(experiment):
         units = plan(made, [0], Layout())
         assert sum(len(unit.runs) for unit in units) == len(made)
         assert len({str(p.coords) for p in made}) == len(made)
+
+
+def test_claims_name_schemes_and_settings_of_their_experiments():
+    for claim in (c for c in read() if c.paper == "Eiffel"):
+        points = importlib.import_module(f"experiments.{claim.runs}").PRESETS["small"]
+        made = importlib.import_module(f"experiments.{claim.runs}").points(points)
+        schemes, coords = {p.coords["method"] for p in made}, {name for p in made for name in p.coords}
+        for test in claim.tests:
+            lists = [test.get(kind, []) for kind in ("order", "equal", "ratio", "schemes")]
+            lists += test.get("differences", [])
+            assert {n for names in lists for n in names} | set(test.get("near", {})) <= schemes, claim.id
+            assert set(claim.by) | set(test.get("where", {})) | set(test.get("at", [])) <= coords, claim.id
+            for name, value in test.get("where", {}).items():
+                assert value in {p.coords[name] for p in made}, claim.id
 
 
 def test_what_is_measured_of_a_run():

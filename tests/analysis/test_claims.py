@@ -40,7 +40,7 @@ def test_every_file_is_sound():
         for test in claim.tests:
             assert sum(kind in test for kind in KINDS) == 1, claim.id
             known = {"metric", "margin", "relative_margin", "mode", "test", "schemes", "differences", "on_every_seed"}
-            assert set(test) - known - set(KINDS) <= {"than", "between", "log", "reaches", "at"}, claim.id
+            assert set(test) - known - set(KINDS) <= {"than", "between", "log", "reaches", "at", "where"}, claim.id
             assert "metric" in test or "larger" in test, claim.id
             if {"near", "equal"} & set(test):
                 assert ("margin" in test) != ("relative_margin" in test), claim.id

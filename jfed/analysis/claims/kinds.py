@@ -37,6 +37,7 @@ from jfed.analysis.intervals import t_interval
 from jfed.analysis.ordering import intersection_union, page
 
 ROUNDING = 1e-12  # relative; less than that is no variation
+FAR = 0.01  # level at which a ratio is also tried, as one of several parts of a claim
 FEWEST_FOR_RATIO = 6  # below, a percentile bootstrap of medians errs too often
 WORTH_CLAIMING = 0.5  # standard deviations of the paired differences
 Test = Mapping[str, Any]
@@ -228,7 +229,9 @@ def _ratio(test: Test, runs: Runs) -> Finding:
     ratio = float(medians[0] / medians[1]) if medians[1] > 0 else math.inf
     numbers = f"{what}: {ratio:.2f} ({low:.2f} to {high:.2f}), claimed {reaches:g}"
     verdict = "supported" if low >= reaches else "underpowered"
-    return Finding(verdict, numbers, len(scores), LEVEL / 2 if high < reaches else 1.0)
+    wider = ratio_of_medians(scores[:, 0], scores[:, 1], 1 - FAR)[1]
+    opposite = FAR / 2 if wider < reaches else LEVEL / 2 if high < reaches else 1.0
+    return Finding(verdict, numbers, len(scores), opposite)
 
 
 KINDS: dict[str, Callable[[Test, Runs], Finding]] = {
