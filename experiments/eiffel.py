@@ -45,7 +45,7 @@ class Settings(Shared):
     """Images of all clients together."""
     num_rounds: int = 500
     """At most; a run ends when its budget is spent."""
-    eval_every: int = 5
+    eval_every: int = 1
     test_fraction: float = 0.0
     test_set: Literal["reserved", "official"] = "official"
     momentum: float = 0.0

@@ -14,7 +14,7 @@ from jfed.engine.spec import build
 from jfed.engine.units import Layout, plan
 from jfed.envs import ENVIRONMENTS
 from jfed.errors import ConfigError
-from jfed.schemes import FAMILIES, METHODS, QUOTAS, method
+from jfed.schemes import FAMILIES, METHODS, QUOTAS, has_modes, method
 
 README = Path(__file__).parent.parent / "README.md"
 MARKS = ("<!-- schemes: written by python -m experiments.schemes -->", "<!-- end of schemes -->")
@@ -33,7 +33,7 @@ def row(name: str, example: str, number: str) -> str:
     """One scheme's line."""
     options = method(example)
     words = (sys.modules[type(options).__module__].__doc__ or "").splitlines()[0].rstrip(".")
-    if not number:  # several names of one file
+    if not number and not has_modes(example):  # several names of one file
         own = [f"{f.name} {getattr(options, f.name)}" for f in fields(options) if getattr(options, f.name) != f.default]
         words += f" ({', '.join(own)})" if own else ""
     tried = {world: _tried(example, world) for world in ENVIRONMENTS}

@@ -22,7 +22,7 @@ class Settings:
     cohort_size: int = 20
     num_rounds: int = 2500
     world: str = "volatility"
-    """volatility, exchange or wireless; its settings by --set environment.NAME=VALUE."""
+    """volatility, exchange, wireless or edge; its settings by --set environment.NAME=VALUE."""
     metric: Literal["num_succeeded", "round_time_s"] = "num_succeeded"
     """What is compared, summed over rounds: models that return, or simulated time (less is better)."""
     set: tuple[str, ...] = ()

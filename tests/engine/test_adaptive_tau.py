@@ -17,7 +17,7 @@ from jfed.envs import edge
 from jfed.errors import ConfigError, Unfinished
 from jfed.models import MODELS
 from jfed.selectors import everybody
-from jfed.types import Problem
+from jfed.types import ClientData, Dims, Memory, Problem
 
 STEADY = edge.Options(step_s=(0.02, 0.0), exchange_s=(0.13, 0.0))
 K = 4
@@ -199,6 +199,37 @@ def test_slopes_of_a_quadratic():
     assert (float(same[0]), float(same[1])) == (0.0, pytest.approx(1e-5))
     unknown = estimating.slopes((jnp.float32(np.nan), jnp.float32(1.0)), gradients, (v, w), jnp.bool_(True))
     assert float(unknown[0]) == 0.0 and float(unknown[1]) == pytest.approx(3.0)
+
+
+def test_estimates_of_quadratic_losses():
+    """Two clients with F_i = (a / 2) (w - c_i)^2, where c_i is the client's label, and one step each from w = 0.
+
+    Client i ends at eta a c_i. From w = 1 it finds beta = a, rho = a |(w_i + w) / 2 - c_i|; delta_i = a |c_i - mean|.
+    """
+    a, eta, centres = 2.0, 0.1, (3.0, -1.0)
+    algorithm = estimating.make(
+        Dims(2, 2, batch_size=4), estimating.Options(), lambda w, x, y, real: a / 2 * (w["w"][0] - y[0]) ** 2
+    )
+    params, told, gradients = estimating.Params(jnp.float32(eta)), [], []
+    for i, centre in enumerate(centres):
+        labels = jnp.full(4, int(centre), jnp.int32)
+        data = ClientData(jnp.zeros((4, 1, 1, 1), jnp.uint8), labels, jnp.arange(4, dtype=jnp.int32), jnp.int32(4))
+        own = algorithm.remember(jax.random.key(i), {"w": jnp.zeros(1)})
+        for w in (0.0, 1.0):
+            weights = {"w": jnp.full(1, w)}
+            local = algorithm.start(jax.random.key(9), weights, params, data, Memory(own, weights, jnp.int32(1)))
+            local = algorithm.step(local, weights, params, data)
+            (move, gradient), report, own = algorithm.finish(local, weights)
+        assert float(report.estimates.beta) == pytest.approx(a)
+        assert float(report.estimates.rho) == pytest.approx(a * abs((eta * a * centre + 1) / 2 - centre), rel=1e-5)
+        assert float(report.estimates.loss) == pytest.approx(a / 2 * (1 - centre) ** 2)
+        assert float(move["w"][0]) == pytest.approx(-eta * a * (1 - centre))
+        told.append(report)
+        gradients.append(gradient)
+    both, each = jax.tree.map(lambda *x: jnp.stack(x), *told), jax.tree.map(lambda *x: jnp.stack(x), *gradients)
+    share, mean = jnp.array([0.75, 0.25]), 0.75 * centres[0] + 0.25 * centres[1]
+    _, report = algorithm.aggregate({"w": jnp.ones(1)}, params, (each, each), both, share, jnp.ones(2, bool))
+    np.testing.assert_allclose(report.estimates.divergence, [a * abs(c - mean) for c in centres], rtol=1e-6)
 
 
 def test_a_fixed_tau_until_the_budget_is_spent_needs_no_estimates():
