@@ -30,7 +30,7 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
         found = None
     if found is None:
         return [], ["Not measured: MNIST is not here (`jfed data get mnist`, or $JFED_DATA_DIR)."]
-    settings = dataclasses.replace(PRESETS["small"], schemes=("eiffel",))
+    settings = dataclasses.replace(PRESETS["small"], schemes=("eiffel",), eval_every=5)
     (point,) = points(settings)
     rounds, told = [], []
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,7 +39,7 @@ class Settings(Shared):
     budget: float = 15.0
     """Seconds; with costs that add up over clients, seconds of each of them."""
     power: tuple[float, ...] = (1.0, 1.5, 2.0)
-    """Compute powers, dealt to the clients in turn; the paper gives none."""
+    """Compute powers, dealt to the clients in turn, as labels are: the same on every seed. The paper gives none."""
     demand: tuple[float, float] = (0.5, 1.5)
     """Range of the clients' resource demands; the paper gives none."""
     samples: int = 60000
@@ -79,6 +80,8 @@ class Settings(Shared):
             k: instead of `selected`.
         """
         require(self.num_clients >= 1, f"There must be at least one client, found K = {self.num_clients}.")
+        require(self.num_rounds >= 1, f"There must be at least one round, found T = {self.num_rounds}.")
+        require(0 < budget < inf, f"A budget must be positive and finite, found {budget:g}.")
         training = self.training(
             "wang_case",
             ALGORITHMS["q-fedavg" if scheme == "q-ffl" else "adaptive"],

@@ -58,12 +58,15 @@ def points(settings: Settings) -> list[Point]:
 def centralised(settings: Settings, data: str) -> Point:
     """One machine with all the data, which exchanges nothing."""
     alone = dataclasses.replace(settings, num_clients=1, cohort_size=1)
+    alone.point("adaptive-fl", data)  # which checks
     steps = ceil(2 * settings.budget / ALONE_S[0] / settings.num_rounds)  # of a round, so that rounds suffice
     point = alone.point("adaptive-fl", data, "centralised", fixed=steps)
     delta = {
         "selector": method("everybody"),
         "environment": edge.Options(step_s=ALONE_S, exchange_s=(0.0, 0.0)),
         "controller.budgets": (float(settings.budget),),
+        "controller.stop": "last",  # and the last model, as in the public code
+        "training.returns": "last",
     }
     return Point(jfed.replace(point.config, delta), point.coords | {"curve": "centralised", "tau": 0})
 

@@ -70,6 +70,7 @@ def columns(results: xr.Dataset) -> dict[str, Any]:
         "participants": selected / np.maximum(rounds, 1),
         "communication": selected * 2 * edge.Options().exchange_s[0],
         "spent": results["round_time_s"].values.astype(float).sum(1),
+        "ended_round": results["ended_round"].values,
     }
 
 

@@ -41,6 +41,11 @@ def plain_pdf(monkeypatch):
     monkeypatch.setitem(style.RC, "pdf.fonttype", 3)
 
 
+def pytest_collection_modifyitems(items):
+    """Long files first, so that no worker is left alone with one at the end."""
+    items.sort(key=lambda item: "experiments" not in item.path.name)  # stable
+
+
 def pytest_configure(config):
     """Let XLA optimise less in the quick suite, so that it compiles three times faster; `-m proof` optimises fully.
 

@@ -30,6 +30,7 @@ def tiny(experiment, out, **delta):
     return dataclasses.replace(experiment.PRESETS["quick"], out=out, **TINY | delta)
 
 
+@pytest.mark.proof
 def test_fairness(tmp_path, capsys):
     eiffel_fairness.main(tiny(eiffel_fairness, tmp_path, schemes=("eiffel", "q-ffl")))
     assert "Variance of the clients' losses (digits, non-iid, K = 4, svm" in capsys.readouterr().out
@@ -60,7 +61,7 @@ def test_accuracy_against_fixed_tau(tmp_path, capsys):
     assert list(dict.fromkeys(runs.scheme)) == kinds and not runs.final_accuracy.isna().any()
     assert (runs[runs.scheme == "eiffel-tau-2"].average_tau <= 2).all()
     alone = runs[runs.scheme == "centralised"]
-    assert (alone.communication == 2 * 0.131604348 * alone.aggregations).all() and (alone.spent > 1.8).all()
+    assert (alone.communication == 0).all() and (alone.spent > 1.8).all()
     for seed in (0, 1):
         own = runs[runs.seed == seed].set_index("scheme")
         less = own.mean_loss["eiffel"] - own.mean_loss["eiffel-tau-2"]
@@ -75,7 +76,7 @@ def test_budgets_and_participants(tmp_path):
     eiffel_participants.main(tiny(eiffel_participants, tmp_path / "b", participants=(2, 4), taus=(3,)))
     runs = pd.read_csv(tmp_path / "b" / "tables" / "per_run.csv")
     many = runs.groupby("scheme").participants.mean()
-    assert many["eiffel-2"] < many["eiffel-4"] <= 4 and len(runs) == 2 * 2 * 2 * 2
+    assert many["eiffel-2"] < many["eiffel-4"] == 4 and len(runs) == 2 * 2 * 2 * 2
 
 
 @pytest.mark.parametrize(
@@ -85,9 +86,9 @@ def test_presets_are_complete(experiment):
     """The settings can be run; what data they are about is not needed to know that."""
     for settings in experiment.PRESETS.values():
         made = experiment.points(dataclasses.replace(settings, dataset="digits", samples=1400))
-        units = plan(made, [0], Layout())
-        assert sum(len(unit.runs) for unit in units) == len(made)
         assert len({str(p.coords) for p in made}) == len(made)
+        kinds = {(p.coords.get("curve"), p.coords["method"].partition("-tau-")[0]): p for p in made}
+        assert len(plan(list(kinds.values()), [0], Layout())) == len(kinds)
 
 
 def test_claims_name_schemes_and_settings_of_their_experiments():
@@ -114,6 +115,7 @@ def test_what_is_measured_of_a_run():
             "round_time_s": (("run", "round"), [[1.0, 2.0, 0.5]]),
             "client_loss": (("run", "client"), [[1.0, 2.0, 3.0, 6.0]]),
             "client_accuracy": (("run", "client"), [[0.5, 0.5, 0.5, 0.5]]),
+            "ended_round": ("run", [3]),
         },
         {"mode": ("run", ["corrected"])},
     )
@@ -143,6 +145,9 @@ def test_curves_over_a_setting():
         (eiffel_fairness, {"budget": 0.1}, "A budget of 0.1 is too small for one round"),
         (eiffel_fairness, {"power": (1.0, 0.0)}, "compute power must be positive"),
         (eiffel_fairness, {"num_clients": 0}, "at least one client"),
+        (eiffel_fairness, {"budget": float("inf")}, "A budget must be positive and finite"),
+        (eiffel_accuracy, {"budget": float("nan")}, "A budget must be positive and finite"),
+        (eiffel_accuracy, {"num_rounds": 0}, "at least one round"),
         (eiffel_fairness, {"set": ("selector.kappa=2.0",), "schemes": ("eiffel",)}, "kappa must lie in"),
         (eiffel_fairness, {"set": ("controller.budgets=(3.0,)",)}, "controller.budgets has a flag of its own"),
         (eiffel_accuracy, {"taus": (0,)}, "A fixed tau must be at least 1"),

@@ -63,6 +63,7 @@ def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys)
     assert (runs["rounds to 1 %"] == 2).all() and np.isinf(runs["rounds to 99 %"]).all()
 
 
+@pytest.mark.proof
 def test_a_sweep_of_a_training_experiment_reports_its_best_on_other_seeds(tmp_path, capsys):
     settings = dataclasses.replace(
         cifar_e3cs.PRESETS["quick"], seeds=3, num_rounds=2, out=tmp_path, schemes=("uniform", "e3cs-0"), eval_every=2,
@@ -234,12 +235,12 @@ def test_cs_ucb_numerical(tmp_path, capsys):
 def test_training_against_time(tmp_path, capsys):
     settings = dataclasses.replace(
         rbcs_f_training.PRESETS["quick"], seeds=2, num_rounds=4, out=tmp_path, schemes=("uniform", "dirichlet-1"),
-        model="linear", gamma1=(1.0, math.inf), targets=(0.01, 0.99),
+        model="linear", gamma1=(math.inf,), targets=(0.01, 0.99),
     )  # fmt: skip
     rbcs_f_training.main(settings)
     assert "schemes, K = 40, gamma_1 = inf" in " ".join(capsys.readouterr().out.split())
     runs = pd.read_csv(tmp_path / "tables" / "per_run.csv")
-    assert set(runs.experiment) == {"rbcs_f_training", "rbcs_f_fairness"} and set(runs.gamma_1) == {1.0, math.inf}
+    assert set(runs.experiment) == {"rbcs_f_training", "rbcs_f_fairness"} and set(runs.gamma_1) == {math.inf}
     assert (runs["rounds to target"] == math.inf).all() and (runs.time > 0).all()
     results = jfed.load(tmp_path)
     one = results.isel(run=[0])

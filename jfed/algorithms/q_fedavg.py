@@ -10,7 +10,8 @@ images, w_k where its steps end.
     w <- w - sum_k Delta_k / sum_k h_k
 
 *Departures.* As in the public code, 1e-10 is added to each loss, and all who return count the same, whatever their
-images and the reading of the deadline aggregation; q = 0 is the plain mean of their models. Eiffel uses q = 1.5.
+images and the reading of the deadline aggregation; q = 0 is the plain mean of their models. Eiffel uses q = 1.5. What
+it takes to evaluate F_k is not charged to a budget.
 """
 
 import functools

@@ -61,7 +61,7 @@ class Options:
     fixed: int = 0
     """A tau that stays, until the budget is spent; 0: adaptive."""
     cost: Literal["mean", "sum", "max"] = static("mean")
-    """How the costs of those who took part are put together."""
+    """How the costs of those who took part are put together; max: of the one who spends most."""
     weighted: bool = static(False)
     """h has Eiffel's factor alpha in its first term; see `controllers/eiffel`."""
     stop: Literal["best", "last", "plain"] = static("best")
@@ -115,7 +115,8 @@ def params(options: Options, problem: Problem) -> Params:
     require(len(options.budgets) > 0, "Adaptive tau needs a budget.")
     low = min(options.budgets)
     require(low > 0 and not np.isnan(options.budgets).any(), f"A budget must be positive, found {low:g}.")
-    least = sum(problem.costs)
+    step, exchange = problem.costs
+    least = (max(options.fixed, 1) * step + exchange) * (problem.cohort_size if options.cost == "sum" else 1)
     require(
         options.budgets[0] > least,
         f"A budget of {options.budgets[0]:g} is too small for one round, which costs about {least:.3g} or more.",
@@ -171,10 +172,11 @@ def search(state: State, params: Params, left: Float[Array, " resources"]) -> In
     return jnp.where(known, found, jnp.minimum(state.tau, params.tau_max))
 
 
-def together(costs: Costs, took: Bool[Array, " clients"], how: str) -> Costs:
-    """c and b over those who took part, (resources,)."""
+def together(costs: Costs, took: Bool[Array, " clients"], steps: Array, how: str) -> Costs:
+    """c and b over those who took part, (resources,); the maximum is whoever spends most on so many steps."""
     if how == "max":
-        return jax.tree.map(lambda x: jnp.max(jnp.where(took, x, 0.0), 1), costs)
+        most = jnp.argmax(jnp.where(took, costs.step * steps + costs.exchange, -1.0), 1)
+        return jax.tree.map(lambda x: jnp.take_along_axis(x, most[:, None], 1)[:, 0], costs)
     total = jax.tree.map(lambda x: jnp.sum(jnp.where(took, x, 0.0), 1), costs)
     return total if how == "sum" else jax.tree.map(lambda x: x / jnp.maximum(jnp.sum(took), 1), total)
 
@@ -232,8 +234,8 @@ def make(dims: Dims, options: Options) -> Controller:
         wanted = jnp.where(params.fixed > 0, params.fixed, jnp.where(kept, found, 1)).astype(jnp.int32)
         before = jnp.where(kept, 0, jnp.where(aside, state.before, state.tau))
         anybody = jnp.any(cohort.selected)
-        c, b = together(feedback.costs, cohort.selected, options.cost)
-        taken = jnp.where(state.looks, 1, state.tau).astype(c.dtype)
+        taken = jnp.where(state.looks, 1, state.tau).astype(params.phi.dtype)
+        c, b = together(feedback.costs, cohort.selected, taken, options.cost)
         return after_round(
             state._replace(
                 before=before,

@@ -41,10 +41,13 @@ def pool(name: str, data_dir: str | None) -> Pool:
 
 
 def shape(training: Training | None) -> Any:
-    """What runs must have in common to share a block: the pool, and how many images are dealt out."""
+    """What runs must have in common to share a block: the pool, and how images are dealt out."""
     if training is None:
         return None
-    return training.dataset, training.samples_per_client, training.test_fraction, training.test_set
+    return (
+        training.dataset, training.partition, training.partition_options, training.samples_per_client,
+        training.test_fraction, training.test_set,
+    )  # fmt: skip
 
 
 def federated(

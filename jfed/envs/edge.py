@@ -70,8 +70,8 @@ class State(NamedTuple):
     demand: Float[Array, " clients"]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
+def checked(options: Options) -> Options:
+    """The options, if they make sense."""
     for name in ("step_s", "exchange_s"):
         mean, sd = getattr(options, name)
         require(0 <= mean < inf and 0 <= sd < inf, f"{name} is a mean and a deviation, found {(mean, sd)}.")
@@ -83,6 +83,12 @@ def params(options: Options, problem: Problem) -> Params:
     require(0 < low <= high < inf, f"demand must be a positive range (low, high), found {options.demand}.")
     require(options.transfers >= 0, f"transfers must not be negative, found {options.transfers}.")
     require(options.drawn >= 1, f"drawn must be at least 1, found {options.drawn}.")
+    return options
+
+
+def params(options: Options, problem: Problem) -> Params:
+    """Check the options and turn them into arrays."""
+    checked(options)
     power = np.asarray(options.power, float)[np.arange(problem.num_clients) % len(options.power)]
     return as_arrays(
         Params,
@@ -96,12 +102,13 @@ def params(options: Options, problem: Problem) -> Params:
 
 def demand(options: Options) -> tuple[float, float]:
     """The range of demands, in the mean of its distribution."""
-    low, high = options.demand
+    low, high = checked(options).demand
     return 2 * low / (low + high), 2 * high / (low + high)
 
 
 def costs(options: Options) -> tuple[float, float]:
     """Means of a step of the strongest client, and of an exchange."""
+    checked(options)
     return options.step_s[0] / max(options.power), options.transfers * options.exchange_s[0]
 
 

@@ -54,6 +54,7 @@ def params(options: Options, problem: Problem) -> Params:
 
 def projected(values: Float[Array, " clients"]) -> Float[Array, " clients"]:
     """The nearest point of the simplex."""
+    values = values - jnp.max(values)  # moving all alike changes nothing, and large numbers hide small ones
     falling = jnp.sort(values)[::-1]
     shift = (jnp.cumsum(falling) - 1) / jnp.arange(1, len(values) + 1)
     last = jnp.sum(falling > shift) - 1  # these stay above zero
@@ -72,7 +73,7 @@ def make(dims: Dims, options: Options) -> Selector:
 
     def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
         loss = feedback.heard(jnp.full_like(state.weight, jnp.nan))
-        told = ~jnp.isnan(loss)
+        told = jnp.isfinite(loss)  # a model that broke tells nothing
         moved = projected(state.weight + params.rate * jnp.where(told, loss, 0.0))
         return State(jnp.where(jnp.any(told), moved, state.weight))
 

@@ -1,7 +1,7 @@
 """What the papers claim, as declarative files (one per paper), and a verdict for each from finished runs.
 
 A claim names the experiment whose per-run table it is tested on, and one or more tests (`kinds`). All of a claim's
-tests must hold (`finding.together`); where it names settings (`by`), and for each mode of E3CS, it is judged
+tests must hold (`finding.together`); where it names settings (`by`), and for each mode, it is judged
 separately. Level 0.05 within each claim. To add a paper, add a file.
 """
 

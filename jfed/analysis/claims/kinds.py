@@ -1,7 +1,7 @@
 """The kinds of test that a claim may consist of; the key that names the kind stands first.
 
 - `order = [A, B, C]`: A > B > C, every step (one-sided paired tests, the largest p counts; Page's trend beside it).
-- `levels = { setting = [x, y] }`: the same for one scheme's runs at x and y; each scheme of the table.
+- `levels = { setting = [x, y] }`: the same for one scheme's runs at x and y; each of `schemes`, or of the table's.
 - `trend = { setting = "up" }`: rises (or falls, "down") with a setting's values, by Page's test; each of
   `schemes`, or of the table's.
 - `trend = [A, B, C]`: falls from scheme to scheme, by Page's test: not every step need show.
@@ -63,7 +63,9 @@ def _order(test: Test, runs: Runs) -> Finding:
 def _levels(test: Test, runs: Runs) -> Finding:
     ((setting, values),) = test["levels"].items()
     names = [f"{setting} {value}" for value in values]
-    return _each(runs.schemes(), lambda s: _ordered(_at_levels(test, runs, s, setting, values), names, test))
+    return _each(
+        test.get("schemes", runs.schemes()), lambda s: _ordered(_at_levels(test, runs, s, setting, values), names, test)
+    )
 
 
 def _trend(test: Test, runs: Runs) -> Finding:
