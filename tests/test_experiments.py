@@ -195,6 +195,7 @@ def test_rbcs_f_numerical(tmp_path, capsys):
         rbcs_f_numerical.main(dataclasses.replace(settings, cohort_size=5))
 
 
+@pytest.mark.proof
 def test_cs_ucb_numerical(tmp_path, capsys):
     settings = cs_ucb_numerical.Settings(
         seeds=3, num_rounds=40, out=tmp_path, channels=(5, 8), betas=(0.1, 1e-5), scaled_channels=(4,), rho=(0.0, 3.5),

@@ -186,6 +186,7 @@ def test_the_budget_is_the_clocks_where_clients_differ():
     np.testing.assert_allclose(done["controller_spent"].values, clock, rtol=1e-4)
 
 
+@pytest.mark.proof
 def test_the_mean_model_stays_where_a_run_has_ended():
     budget = adaptive.Options(budgets=(0.8,), fixed=2, stop="last")
     delta = {"selector": everybody.Options(), "controller": budget, "training.returns": "mean"}

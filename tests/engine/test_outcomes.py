@@ -9,7 +9,9 @@ from jfed.envs import exchange, volatility, wireless
 WORLDS = (wireless.Options(model_bits=5e4, availability=0.7), volatility.Options(availability=0.6))
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=["wireless", "volatility"])
+@pytest.mark.parametrize(
+    "world", [WORLDS[0], pytest.param(WORLDS[1], marks=pytest.mark.proof)], ids=["wireless", "volatility"]
+)
 def test_every_scheme_meets_these_draws(world):
     base = jfed.Config(num_clients=6, cohort_size=3, num_rounds=12, environment=world)
     seeds = [3, 0, 7]

@@ -63,7 +63,9 @@ class Draws:
         return np.maximum(np.array(local)[:, :, None], 1e-10), np.maximum(np.array(sent), 1e-10)
 
 
-@pytest.mark.parametrize(("stop", "budget"), [("best", 2.5), ("last", 2.5), ("best", 0.2)])
+@pytest.mark.parametrize(
+    ("stop", "budget"), [("best", 2.5), pytest.param("last", 2.5, marks=pytest.mark.proof), ("best", 0.2)]
+)
 def test_every_round_is_that_of_the_reference(stop, budget):
     with jax.enable_x64(True):
         changed = config(**{"controller.stop": stop, "controller.budgets": (budget,), "controller.last_steps": 1})
