@@ -29,7 +29,7 @@ install_import_hook(CHECKED, "beartype.beartype")
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_enable_compilation_cache", False)
 
-hypothesis.settings.register_profile("jfed", deadline=None, derandomize=True, database=None, max_examples=100)
+hypothesis.settings.register_profile("jfed", deadline=None, derandomize=True, database=None, max_examples=50)
 hypothesis.settings.load_profile("jfed")
 
 

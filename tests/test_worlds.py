@@ -138,6 +138,7 @@ def test_ridge_is_a_direct_solve():
     )  # fmt: skip
 
 
+@pytest.mark.proof
 def test_availability_is_never_violated_and_promises_are_kept_in_the_long_run_only():
     """10 000 rounds: long enough for queues to have settled at V = 5, and for every client's promise to be kept."""
     world = exchange.Options(availability=0.5)

@@ -208,6 +208,7 @@ def test_a_claim_is_as_good_as_its_worst_part():
     )  # of four parts
 
 
+@pytest.mark.proof
 def test_equal_schemes_are_rarely_called_contradicted():
     """Any of six steps could be reversed: without a correction a third of these would be."""
     rng = np.random.default_rng(3)

@@ -140,6 +140,7 @@ def check_ten_rounds(model, letters, atol, free):
     assert largest_gap(mine, start) > 0.05  # the model does learn
 
 
+@pytest.mark.proof
 def test_a_small_network_trains_as_in_numpy(letters):
     with jax.enable_x64(True):
         check_ten_rounds(cnn.Options((3, 4), hidden=(16,)), letters, 1e-10, free=True)
