@@ -151,7 +151,9 @@ def eiffel(data: Data, seed: int, num_clients: int, k: int, budget: float) -> di
         if not looks:
             w = weight.astype(np.float32) @ np.array(ends)
         each = np.maximum(rng.normal(*STEP_S, (len(selected), tau)), 1e-10).mean(1) / power[selected]
-        cost, sent = each.max(), 2 * np.maximum(rng.normal(*SENT_S, len(selected)), 1e-10).max()
+        sends = 2 * np.maximum(rng.normal(*SENT_S, len(selected)), 1e-10)
+        slowest = np.argmax(each * tau + sends)
+        cost, sent = each[slowest], sends[slowest]
         spent += cost * tau + sent
         steps, rounds = steps + tau * len(selected), rounds + 1
         known[selected] = facts[:, 0]

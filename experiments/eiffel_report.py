@@ -9,16 +9,14 @@ import xarray as xr
 from matplotlib.figure import Figure
 from rich.console import Console
 
-import jfed
 from experiments.common import Output, show
 from experiments.eiffel import FLAGS, Settings
 from experiments.figures import by_scheme
-from experiments.training import further
+from experiments.training import computed, further
 from experiments.training_report import Study, per_run
 from jfed.analysis import compare, comparisons_table, lines, stacked_lines
 from jfed.analysis.fairness import fairness
 from jfed.analysis.load import part
-from jfed.commands.settings import parse_settings
 from jfed.data.load import load
 from jfed.envs import edge
 from jfed.errors import require
@@ -96,14 +94,8 @@ def study(name: str, settings: tuple[str, ...], measures: Sequence[str]) -> Stud
 
 def frame(settings: Settings, points: Sequence[Point], name: str, keep: Sequence[str]) -> pd.DataFrame:
     """Run what is missing; one row per run, with the coordinates in `keep` as columns."""
-    require(settings.seeds >= 1, f"At least one seed is needed, found {settings.seeds}.")
     require(not settings.sweep and not settings.tune_seeds, "This experiment sweeps by itself: --sweep has no place.")
-    for path in ("num_rounds", *FLAGS):
-        require(path not in parse_settings(settings.set), f"{path} has a flag of its own here: see --help.")
-    every = further(points, settings)
-    seconds = None if settings.minutes is None else 60 * settings.minutes
-    layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
-    results = jfed.run(every, range(settings.seeds), out=settings.out, data_dir=settings.data_dir, layout=layout)
+    results = computed(settings, further(points, settings), FLAGS)
     clients = results["times_selected"].notnull().sum("client").values
     about = Study(name, (), {}, columns, figures)
     rows = [np.flatnonzero(clients == k) for k in np.unique(clients)]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+import xarray as xr
 from rich.console import Console
 
 import jfed
@@ -89,6 +90,17 @@ def further(points: Sequence[Point], settings: Settings) -> list[Point]:
     return product(changed(points, parse_settings(settings.set)), parse_axes(settings.sweep))
 
 
+def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -> xr.Dataset:
+    """Run what is missing; all results. Arguments as of `run`."""
+    require(settings.seeds >= 1, f"At least one seed is needed, found {settings.seeds}.")
+    by_path = parse_axes(settings.sweep) | parse_settings(settings.set)
+    for path in ("num_rounds", *flags):
+        require(path not in by_path, f"{path} has a flag of its own here: see --help.")
+    seconds = None if settings.minutes is None else 60 * settings.minutes
+    layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
+    return jfed.run(every, range(settings.seeds), out=settings.out, data_dir=settings.data_dir, layout=layout)
+
+
 def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequence[str] = ()) -> None:
     """Run what is missing, then write tables and figures.
 
@@ -99,16 +111,11 @@ def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequenc
         flags: settings by path that have a flag of their own, and cannot be set or swept by path.
     """
     console = Console()
-    require(settings.seeds >= 1, f"At least one seed is needed, found {settings.seeds}.")
     require(all(0 < t <= 1 for t in settings.targets), f"Targets are accuracies in (0, 1], found {settings.targets}.")
     axes = parse_axes(settings.sweep)
-    for path in ("num_rounds", *flags):
-        require(path not in axes | parse_settings(settings.set), f"{path} has a flag of its own here: see --help.")
     require_tune_seeds(settings.tune_seeds, settings.seeds, list(axes))
     swept_names = [coordinate(path) for path in axes]
-    seconds = None if settings.minutes is None else 60 * settings.minutes
-    layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
-    results = jfed.run(every, range(settings.seeds), out=settings.out, data_dir=settings.data_dir, layout=layout)
+    results = computed(settings, every, flags)
     output = Output(settings.out)
     data = load(settings.dataset, settings.data_dir).title
     frames = [setting_report(part(results, rows), level, settings.targets, data, study, every, output, console)
