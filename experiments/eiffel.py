@@ -19,7 +19,14 @@ from jfed.schemes import method
 from jfed.sweep import Point
 
 CASES = {"iid": 1.0, "non-iid": 2.0}
-SELECTORS = {"eiffel": "eiffel", "lls": "lls", "uniform": "uniform", "q-ffl": "uniform", "adaptive-fl": "everybody"}
+SELECTORS = {
+    "eiffel": "eiffel",
+    "lls": "lls",
+    "lls-polled": "lls-polled",
+    "uniform": "uniform",
+    "q-ffl": "uniform",
+    "adaptive-fl": "everybody",
+}
 """Whom each scheme selects: q-FFL is q-FedAvg over clients drawn at random, adaptive FL has everybody."""
 FLAGS = ("num_clients", "cohort_size", "controller.budgets", "controller.fixed", "controller.phi")
 """Settings that have flags of their own, or are part of what is studied."""

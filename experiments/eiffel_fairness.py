@@ -25,7 +25,7 @@ MEASURES = ("loss_variance", "abs_skewness", "mean_loss", "worst10", "best10", "
 class Settings(eiffel.Settings):
     """Command line; the defaults are those of the preset."""
 
-    schemes: tuple[Literal["eiffel", "lls", "uniform", "q-ffl", "adaptive-fl"], ...] = (
+    schemes: tuple[Literal["eiffel", "lls", "lls-polled", "uniform", "q-ffl", "adaptive-fl"], ...] = (
         "eiffel", "lls", "uniform", "q-ffl",
     )  # fmt: skip
     partitions: tuple[Literal["iid", "non-iid"], ...] = ("non-iid",)

@@ -44,6 +44,7 @@ METHODS: dict[str, Any] = {
     "rpow-d": pow_d.Options(form="rpow-d"),
     "local-accuracy": local_accuracy.Options(),
     "lls": least_loss.Options(),
+    "lls-polled": least_loss.Options("polled"),
     "agnostic": agnostic.Options(),
     "eiffel": eiffel.Options(),
     "cs-ucb": cs_ucb.Options(),

@@ -1,29 +1,34 @@
-"""Least loss first: the k clients whose last known loss is the smallest.
+"""Least loss first: the k clients whose loss is the smallest.
 
 The baseline "LLS" of A. Sultana et al., "Eiffel: Efficient and Fair Scheduling in Adaptive Federated Learning", IEEE
 TPDS 2022, Table 3.
 
-*Departures.* The paper says no more than the name. Nobody is asked: what counts is the loss that a client told when it
-last took part, and who never did comes first. Ties are broken at random.
+*Departures.* The paper says no more than the name. `loss="last"`: nobody is asked, what counts is the loss that a
+client told when it last took part, and who never did comes first; who is left out keeps an old and larger loss, so
+that the first k to have trained may be chosen for ever. `loss="polled"`: in every round everybody tells its loss of
+the global model, on all its images. Ties are broken at random.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed import ops
 from jfed.interfaces import Selector
-from jfed.options import Member, as_arrays
-from jfed.types import Cohort, Dims, Feedback, Problem, View
+from jfed.options import Member, as_arrays, static
+from jfed.types import Cohort, Dims, Feedback, Probe, Problem, View
 
 
 @dataclass(frozen=True)
 class Options:
-    """Nothing to set."""
+    """What a user may set."""
+
+    loss: Literal["last", "polled"] = static("last")
 
 
 class Params(NamedTuple):
@@ -49,15 +54,18 @@ def make(dims: Dims, options: Options) -> Selector:
     def init(key: PRNGKeyArray, params: Params) -> State:
         return State(last_loss=jnp.full(dims.num_clients, -jnp.inf, jnp.result_type(float)))
 
+    def probe(key: PRNGKeyArray, state: State, params: Params, view: View) -> Probe:
+        return Probe(asked=view.available, num_images=jnp.int32(np.iinfo(np.int32).max))
+
     def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        tie = jax.random.uniform(key, state.last_loss.shape)
-        selected = ops.smallest(state.last_loss, params.k, view.available, tie)
+        loss = state.last_loss if options.loss == "last" else jnp.where(jnp.isnan(view.probed), jnp.inf, view.probed)
+        selected = ops.smallest(loss, params.k, view.available, jax.random.uniform(key, loss.shape))
         return state, Cohort(selected, jnp.full(selected.shape, jnp.nan))
 
     def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
         return State(last_loss=feedback.heard(state.last_loss))
 
-    return Selector(init, select, update)
+    return Selector(init, select, update, probe=probe if options.loss == "polled" else None)
 
 
 MEMBER = Member(Options, params, make)

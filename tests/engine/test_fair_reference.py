@@ -17,7 +17,7 @@ from jfed.data.load import load
 from jfed.envs import edge
 from jfed.errors import ConfigError
 from jfed.models import MODELS
-from jfed.selectors import agnostic, eiffel, everybody, uniform
+from jfed.selectors import agnostic, eiffel, everybody, least_loss, uniform
 from jfed.types import Dims, Estimates, Report
 
 K, RATE = 5, 0.05
@@ -167,6 +167,23 @@ def test_agnostic_learning_is_that_of_the_reference():
         assert weight.min() < 0.1 < 0.3 < weight.max()
         quality = one.finish()
         np.testing.assert_allclose(quality.loss[0], [svm(mean, *data[k])[0] for k in range(K)], rtol=1e-9)
+
+
+def test_least_loss_asks_for_the_loss_of_the_model_of_the_round():
+    with jax.enable_x64(True):
+        one = stepper(selector=least_loss.Options("polled"), cohort_size=2)
+        data = clients_data(one)
+        chosen = set()
+        for t in range(1, 9):
+            w = flat(one.host().weights)
+            losses = [svm(w, *data[k])[0] for k in range(K)]
+            record = one.step(t)[0]
+            selected = np.flatnonzero(unpack(record, K)[0])
+            if t > 1:  # before it, all losses are the same
+                assert set(selected) == set(np.argsort(losses)[:2])
+            assert record.num_probed[0] == K and len(selected) == 2
+            chosen |= set(selected.tolist())
+    assert len(chosen) > 2
 
 
 @pytest.mark.parametrize("values", [[0.2, 0.3, 1e9], [0.0, 0.0, 0.0], [-5.0, 0.25, 0.25], [1e-9, 2.0, 1.9999]])
