@@ -18,6 +18,7 @@ from jfed import config as configs
 from jfed.controllers import adaptive
 from jfed.data.load import where
 from jfed.errors import DataError
+from jfed.types import Costs
 
 SEEDS, CALLS = 10, 1000
 
@@ -72,6 +73,7 @@ def search_s(config: jfed.Config) -> float:
     one, no = jnp.float32(1.0), jnp.bool_(False)
     start = adaptive.State(
         tau=jnp.int32(50), before=jnp.int32(0), spent=jnp.zeros(1), step=jnp.full(1, 0.013), exchange=jnp.full(1, 0.26),
+        known=Costs(jnp.zeros((1, 100)), jnp.zeros((1, 100))),
         rho=one, beta=one, delta=one, alpha=one, last=no, looks=no, over=no,
     )  # fmt: skip
 

@@ -81,21 +81,30 @@ def problem(config: Config) -> Problem:
     """What every member may need to know before a run starts."""
     name, world = named(ENVIRONMENTS, config.environment)
     member = ENVIRONMENTS[name]
-    return Problem(
+    known = Problem(
         num_clients=config.num_clients,
         cohort_size=config.cohort_size,
         num_rounds=config.num_rounds,
         availability=member.availability(world),
         learning_rate=float("nan") if config.training is None else config.training.algorithm.learning_rate,
         demand=member.demand(world),
-        costs=member.costs(world),
+        costs=member.costs(world, config.num_clients),
     )
+    scheme, options = named(SELECTORS, config.selector)
+    return known._replace(first_cohort=SELECTORS[scheme].first_cohort(options, known))
 
 
 def features(config: Config) -> tuple[str, ...]:
     """Names of what a client reports of itself."""
     name, _ = named(ENVIRONMENTS, config.environment)
     return ENVIRONMENTS[name].features
+
+
+def resources(config: Config) -> int:
+    """How many types of resources the world counts; time alone, where it says nothing of costs."""
+    name, world = named(ENVIRONMENTS, config.environment)
+    costs = ENVIRONMENTS[name].costs(world, config.num_clients)
+    return 1 if costs is None else len(costs.step)
 
 
 def replace(config: Any, delta: Mapping[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origi
 
 import numpy as np
 
-from jfed.types import Problem
+from jfed.types import Costs, Problem
 
 Named = TypeVar("Named")
 
@@ -79,9 +79,8 @@ def alike(options: Any) -> tuple[float, float]:
     return 1.0, 1.0
 
 
-def unknown_costs(options: Any) -> tuple[float, float]:
+def unknown_costs(options: Any, num_clients: int) -> None:
     """Nothing is said of costs."""
-    return 0.0, 0.0
 
 
 class Member(NamedTuple):
@@ -96,7 +95,8 @@ class Member(NamedTuple):
         features: names of what a client reports of itself (environments only).
         availability: options -> chance that a client can be asked in a round (environments only).
         demand: options -> see `Problem` (environments only).
-        costs: options -> see `Problem` (environments only).
+        costs: (options, number of clients) -> see `Problem` (environments only).
+        first_cohort: (options, problem) -> how many clients the first round has (selectors only).
     """
 
     options: type[Any]
@@ -107,4 +107,5 @@ class Member(NamedTuple):
     features: tuple[str, ...] = ("one",)
     availability: Callable[[Any], float] = always
     demand: Callable[[Any], tuple[float, float]] = alike
-    costs: Callable[[Any], tuple[float, float]] = unknown_costs
+    costs: Callable[[Any, int], Costs | None] = unknown_costs
+    first_cohort: Callable[[Any, Problem], int] = cohort_size

@@ -35,12 +35,14 @@ class Dims:
         slots: static upper bound on the cohort's size.
         batch_size: B, images of a local SGD step.
         features: names of what a client reports of itself.
+        resources: types of resources that a budget may count; the first is time.
     """
 
     num_clients: int
     slots: int
     batch_size: int = 1
     features: tuple[str, ...] = ("one",)
+    resources: int = 1
 
 
 class Problem(NamedTuple):
@@ -53,7 +55,8 @@ class Problem(NamedTuple):
         availability: chance that a client can be asked in a round, by which promises are checked.
         learning_rate: of the clients' local steps; NaN without training.
         demand: least and largest that a client may demand, in those of an average one.
-        costs: what a local step and an exchange of the cheapest client cost on average; 0 where a world does not say.
+        costs: what a local step and an exchange of each client cost on average; None where a world does not say.
+        first_cohort: how many clients the first round has.
     """
 
     num_clients: int
@@ -62,7 +65,8 @@ class Problem(NamedTuple):
     availability: float = 1.0
     learning_rate: float = float("nan")
     demand: tuple[float, float] = (1.0, 1.0)
-    costs: tuple[float, float] = (0.0, 0.0)
+    costs: "Costs | None" = None
+    first_cohort: int = 1
 
 
 # ---------------------------------------------------------------------------------------------- messages
@@ -145,6 +149,8 @@ class Plan(NamedTuple):
 class Costs(NamedTuple):
     """What each client spends in this round, in the units of as many types of resources as the world has.
 
+    The first of them is time, in seconds.
+
     Attributes:
         step: on a local step, on average over those of the round.
         exchange: on an exchange with the server.
@@ -202,6 +208,7 @@ class Feedback(NamedTuple):
         share: what each returned client weighed in the average.
         estimates: of the returned clients, where the algorithm makes any; otherwise None.
         kept: whether the average was finite, and so became the global model.
+        idle_s: how long this round takes if nobody is selected.
     """
 
     selected: Bool[Array, " clients"]
@@ -212,6 +219,7 @@ class Feedback(NamedTuple):
     share: Float[Array, " clients"] | None = None
     estimates: Estimates | None = None
     kept: Bool[Array, ""] | None = None
+    idle_s: Float[Array, ""] | float = 0.0
 
     def heard(self, before: Float[Array, " clients"]) -> Float[Array, " clients"]:
         """The last known loss of each client: of the received model where clients estimate it, or of training.

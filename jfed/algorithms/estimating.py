@@ -5,7 +5,8 @@ public code.
 
 *Notation.* w global model just received, w_i where the client's own steps ended last time; F_i and its gradient are
 taken on one minibatch, that of the first step, which is the one of the last step before: rho_i = |F_i(w_i) - F_i(w)| /
-|w_i - w|, beta_i the same of gradients; delta_i = |grad F_i(w) - g|, g the average of grad F_i(w).
+|w_i - w|, beta_i the same of gradients; delta_i = |grad F_i(w) - g|, g the average of grad F_i(w) over those who
+returned.
 
 *Departures.*
 - An epoch walks through the client's images in a new random order, in whole batches; what is left over is dropped, as
@@ -110,6 +111,12 @@ def slopes(
     return jnp.where(jnp.isnan(rho), 0.0, rho), jnp.where(beta >= SMOOTHEST, beta, SMOOTHEST)
 
 
+def normalised(share: Float[Array, " slots"], returned: Bool[Array, " slots"]) -> Float[Array, " slots"]:
+    """Shares that add up to 1 over those who returned: where the global model stands in, it has no gradient."""
+    total = jnp.sum(jnp.where(returned, share, 0.0))
+    return share / jnp.where(total > 0, total, 1.0)
+
+
 def make(dims: Dims, options: Options, loss: Loss) -> Algorithm:
     """The algorithm."""
     size = dims.batch_size
@@ -179,7 +186,8 @@ def make(dims: Dims, options: Options, loss: Loss) -> Algorithm:
         share: Float[Array, " slots"], returned: Bool[Array, " slots"],
     ) -> tuple[Weights, Report]:  # fmt: skip
         moves, gradients = updates
-        mean = average(gradients, share, returned)
+        of_returned = share if options.average == "models" else normalised(share, returned)
+        mean = average(gradients, of_returned, returned)
         divergence = jax.vmap(lambda gradient: norm(jax.tree.map(jnp.subtract, gradient, mean)))(gradients)
         assert report.estimates is not None
         estimates = report.estimates._replace(divergence=divergence)

@@ -20,11 +20,12 @@ tau is the first x of 1 .. min(growth tau, tau_max) with the least G.
   NaN, where the public code would take it for 0 and favour a large tau. Where delta or rho is 0, so is what it
   multiplies, however large.
 - The power is exp(x log1p(eta beta)), and minus one by expm1: the difference of large numbers loses what it says.
-- A client's costs are put together over those who took part: their mean (the public simulation draws one time for all),
-  their sum, or their maximum, as `cost` says.
+- Clients' costs are put together over those who took part: their mean (the public simulation draws one time for all),
+  their sum, or their maximum, as `cost` says. A round in which nobody can be asked costs the time that it takes.
 - The public code makes a last round of at least one step, whether the budget allows it or not (`last_steps = 1`); here
-  there is none then. The first round is made without knowing what it costs, and the next one is taken to cost per step
-  and exchange what this one did, whoever takes part.
+  there is none then. The first round is made without knowing what it costs. tau is searched for as if the next round
+  cost per step and exchange what this one did; once it is known who takes part, it is cut, or the run ended, by what
+  each of them cost last. Who never told is taken to cost as much as the dearest of the others.
 - A model that is not finite does not become the global one, nor count its estimates; tau is 1 in the next round, and
   then what it was before.
 """
@@ -39,6 +40,9 @@ import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
+from jfed.controllers import budget
+from jfed.controllers.budget import How
+from jfed.controllers.objective import objective
 from jfed.errors import require
 from jfed.interfaces import Controller
 from jfed.options import Member, as_arrays, static
@@ -52,7 +56,7 @@ class Options:
     """What a user may set."""
 
     budgets: tuple[float, ...] = (15.0,)
-    """R_m, one for each resource of the world; seconds where that is time."""
+    """R_m, one for each resource of the world, the first of which is time, in seconds."""
     phi: float = 0.025
     """For the squared SVM; 5e-5 for the convolutional networks."""
     tau_max: int = 100
@@ -60,8 +64,9 @@ class Options:
     """tau may grow by this factor in a round (gamma)."""
     fixed: int = 0
     """A tau that stays, until the budget is spent; 0: adaptive."""
-    cost: Literal["mean", "sum", "max"] = static("mean")
-    """How the costs of those who took part are put together; max: of the one who spends most."""
+    cost: How | tuple[How, ...] = static("mean")
+    """How the costs of those who took part are put together, for all resources or for each; max: of the one who spends
+    most."""
     weighted: bool = static(False)
     """h has Eiffel's factor alpha in its first term; see `controllers/eiffel`."""
     stop: Literal["best", "last", "plain"] = static("best")
@@ -69,6 +74,10 @@ class Options:
     look; plain: no cut, the run ends when the next round would not fit."""
     last_steps: int = 0
     """Fewest steps of the cut round. 1, as in the public code, spends more than the budget where none fits."""
+
+    def how(self, resources: int) -> tuple[How, ...]:
+        """`cost` of each resource."""
+        return self.cost if isinstance(self.cost, tuple) else (self.cost,) * resources
 
 
 class Params(NamedTuple):
@@ -89,10 +98,11 @@ class State(NamedTuple):
     before: tau before a model that was not finite; 0: none.
     spent: s of each resource.
     step, exchange: c and b of the last round; NaN before.
+    known: c_i and b_i of each client when it last took part; NaN before.
     rho, beta, delta: estimates; NaN before there are any.
     alpha: factor of h's first term; 1 unless weighted.
-    last: whether the next round is the last one that trains.
-    looks: whether the next round only looks at the last model.
+    last: whether this round is the last one that trains.
+    looks: whether this round only looks at the last model.
     over: whether the run is over.
     """
 
@@ -101,6 +111,7 @@ class State(NamedTuple):
     spent: Float[Array, " resources"]
     step: Float[Array, " resources"]
     exchange: Float[Array, " resources"]
+    known: Costs
     rho: Float[Array, ""]
     beta: Float[Array, ""]
     delta: Float[Array, ""]
@@ -115,12 +126,20 @@ def params(options: Options, problem: Problem) -> Params:
     require(len(options.budgets) > 0, "Adaptive tau needs a budget.")
     low = min(options.budgets)
     require(low > 0 and not np.isnan(options.budgets).any(), f"A budget must be positive, found {low:g}.")
-    step, exchange = problem.costs
-    least = (max(options.fixed, 1) * step + exchange) * (problem.cohort_size if options.cost == "sum" else 1)
+    number = 1 if problem.costs is None else len(problem.costs.step)
+    how = options.how(number)
     require(
-        options.budgets[0] > least,
-        f"A budget of {options.budgets[0]:g} is too small for one round, which costs about {least:.3g} or more.",
+        len(options.budgets) == number and len(how) == number,
+        f"There must be a budget, and a way to put costs together, for each resource of the world, {number} here; found"
+        f" budgets = {options.budgets} and cost = {options.cost!r}.",
     )
+    for r, word in enumerate(how):
+        steps, clients = max(options.fixed, 1), problem.first_cohort
+        least = 0.0 if problem.costs is None else budget.least(problem.costs, clients, steps, word, r)
+        require(
+            options.budgets[r] > least,
+            f"A budget of {options.budgets[r]:g} is too small for one round, which costs about {least:.3g} or more.",
+        )
     require(0 < options.phi < inf, f"phi must be positive, found {options.phi:g}.")
     require(1 <= options.tau_max <= MOST, f"tau_max must lie in 1 .. {MOST}, found {options.tau_max}.")
     require(options.growth >= 1, f"growth must be at least 1, found {options.growth}.")
@@ -138,27 +157,6 @@ def params(options: Options, problem: Problem) -> Params:
     )
 
 
-def drift(x: Array, beta: Array, delta: Array, eta: Array, alpha: Array | float = 1.0) -> Array:
-    """h(x)."""
-    grown = jnp.expm1(x * jnp.log1p(eta * beta))  # (eta beta + 1)^x - 1
-    h = jnp.where(delta == 0, 0.0, alpha * delta / beta * grown - eta * delta * x)
-    return jnp.maximum(h, 0.0)  # NaN stays NaN
-
-
-def objective(
-    x: Float[Array, " candidates"],
-    rho: Array, beta: Array, delta: Array, alpha: Array, eta: Array, phi: Array,
-    step: Float[Array, " resources"], exchange: Float[Array, " resources"], left: Float[Array, " resources"],
-) -> Float[Array, " candidates"]:  # fmt: skip
-    """G(x) of each candidate; infinite where it cannot be computed."""
-    h = drift(x, beta, delta, eta, alpha)
-    inverse = jnp.max((step[:, None] * x + exchange[:, None]) / (left[:, None] * x), 0)  # 1 / T'
-    apart = jnp.where(rho == 0, 0.0, rho * h)
-    root = jnp.sqrt(jnp.maximum(0.0, inverse**2 + 4 * phi * eta * apart / x))  # sqrt(1 + 4 T'^2 ...) / T'
-    g = (inverse + root) / (2 * eta * phi) + apart
-    return jnp.where(jnp.isnan(g), jnp.inf, g)
-
-
 def search(state: State, params: Params, left: Float[Array, " resources"]) -> Int[Array, ""]:
     """The next tau, by the costs of the round before; what it is now, where it cannot be found."""
     number = jnp.arange(1, MOST + 1)
@@ -170,15 +168,6 @@ def search(state: State, params: Params, left: Float[Array, " resources"]) -> In
     found = number[jnp.argmin(g)].astype(jnp.int32)
     known = ~jnp.isnan(state.rho + state.beta + state.delta + jnp.sum(state.step)) & jnp.all(left > 0)
     return jnp.where(known, found, jnp.minimum(state.tau, params.tau_max))
-
-
-def together(costs: Costs, took: Bool[Array, " clients"], steps: Array, how: str) -> Costs:
-    """c and b over those who took part, (resources,); the maximum is whoever spends most on so many steps."""
-    if how == "max":
-        most = jnp.argmax(jnp.where(took, costs.step * steps + costs.exchange, -1.0), 1)
-        return jax.tree.map(lambda x: jnp.take_along_axis(x, most[:, None], 1)[:, 0], costs)
-    total = jax.tree.map(lambda x: jnp.sum(jnp.where(took, x, 0.0), 1), costs)
-    return total if how == "sum" else jax.tree.map(lambda x: x / jnp.maximum(jnp.sum(took), 1), total)
 
 
 def estimated(state: State, feedback: Feedback) -> State:
@@ -203,19 +192,21 @@ def estimated(state: State, feedback: Feedback) -> State:
 
 def make(dims: Dims, options: Options) -> Controller:
     """The controller."""
-    looks_at_last = options.stop == "best"
+    looks_at_last, how = options.stop == "best", options.how(dims.resources)
 
     def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
-        unknown = jnp.full((), jnp.nan, params.phi.dtype)
+        nothing = jnp.full((), jnp.nan, params.phi.dtype)
         no = jnp.bool_(False)
         first = jnp.maximum(params.fixed, 1).astype(jnp.int32)
         none = jnp.zeros_like(params.budgets)
+        known = budget.unknown(len(how), dims.num_clients, params.phi.dtype)
         return State(
-            tau=first, before=jnp.int32(0), spent=none, step=none + unknown, exchange=none + unknown, rho=unknown,
-            beta=unknown, delta=unknown, alpha=jnp.ones_like(unknown), last=no, looks=no, over=no,
+            tau=first, before=jnp.int32(0), spent=none, step=none + nothing, exchange=none + nothing, known=known,
+            rho=nothing, beta=nothing, delta=nothing, alpha=jnp.ones_like(nothing), last=no, looks=no, over=no,
         )  # fmt: skip
 
     def plan(state: State, params: Params, view: View, cohort: Cohort) -> tuple[State, Plan]:
+        state = afforded(state, params, cohort.selected)
         steps = jnp.where(state.looks, 1, state.tau)
         return state, Plan(jnp.where(view.num_samples > 0, steps, 0), ~state.looks)
 
@@ -235,34 +226,40 @@ def make(dims: Dims, options: Options) -> Controller:
         before = jnp.where(kept, 0, jnp.where(aside, state.before, state.tau))
         anybody = jnp.any(cohort.selected)
         taken = jnp.where(state.looks, 1, state.tau).astype(params.phi.dtype)
-        c, b = together(feedback.costs, cohort.selected, taken, options.cost)
-        return after_round(
-            state._replace(
-                before=before,
-                spent=state.spent + jnp.where(anybody, c * taken + b, 0.0),
-                step=jnp.where(anybody, c, state.step),
-                exchange=jnp.where(anybody, b, state.exchange),
-            ),
-            params,
-            wanted,
+        c, b = budget.together(feedback.costs, cohort.selected, taken, how)
+        idle = jnp.zeros_like(state.spent).at[0].set(feedback.idle_s)
+        known = jax.tree.map(lambda new, old: jnp.where(cohort.selected, new, old), feedback.costs, state.known)
+        return state._replace(
+            tau=wanted,
+            before=before,
+            spent=state.spent + jnp.where(anybody, c * taken + b, idle),
+            step=jnp.where(anybody, c, state.step),
+            exchange=jnp.where(anybody, b, state.exchange),
+            known=known,
+            over=state.looks if looks_at_last else state.last,
         )
 
-    def after_round(state: State, params: Params, wanted: Int[Array, ""]) -> State:
-        """What the budget allows next, of the steps that are wanted."""
-        c, b, no = state.step, state.exchange, jnp.bool_(False)
-        reserve = c + b if looks_at_last else jnp.zeros_like(c)
-        left = params.budgets - state.spent
-        room = left - reserve - b  # for the steps of one more round
-        fits = jnp.all(c * wanted < room)
-        if options.stop == "plain":
-            return state._replace(tau=wanted, over=~fits)
-        most = jnp.min(jnp.where(c > 0, jnp.floor(room / jnp.where(c > 0, c, 1.0)), jnp.where(room >= 0, inf, 0.0)))
-        cut = jnp.clip(most, params.last_steps, wanted).astype(jnp.int32)
-        trains = ~state.last & ~state.looks & (fits | (cut > 0))
-        pays = (params.last_steps > 0) | jnp.all(c + b <= left)  # for a look at the last model
-        looks = ~trains & ~state.looks & pays if looks_at_last else no
-        tau = jnp.where(fits, wanted, jnp.maximum(cut, 1))
-        return state._replace(tau=tau, last=trains & ~fits, looks=looks, over=~trains & ~looks)
+    def afforded(state: State, params: Params, took: Bool[Array, " clients"]) -> State:
+        """What the rest of the budget allows those who are about to take part, at what each of them cost last."""
+        costs, left = budget.foreseen(state.known), params.budgets - state.spent
+        steps = state.tau.astype(left.dtype)
+        c, b = budget.together(costs, took, steps, how)
+        look = sum(budget.together(costs, took, jnp.ones_like(steps), how))
+        room = left - (look if looks_at_last else 0.0)
+        fits = jnp.all(c * steps < room - b)
+        cut = jnp.clip(budget.most_steps(costs, took, room, how), params.last_steps, steps).astype(jnp.int32)
+        trains = ~state.last & (fits if options.stop == "plain" else fits | (cut > 0))
+        looks = ~trains & ((params.last_steps > 0) | jnp.all(look <= left)) if looks_at_last else jnp.bool_(False)
+        checked = state._replace(
+            tau=jnp.where(fits, state.tau, jnp.maximum(cut, 1)),
+            last=trains & ~fits,
+            looks=looks,
+            over=~trains & ~looks,
+        )
+        # Nobody costs nothing; nor is it known what anybody costs before the first round.
+        free = ~jnp.any(took) & jnp.all(left > 0) & ~state.last
+        blind = jnp.any(took) & jnp.isnan(jnp.sum(c)) & jnp.all(left > 0)
+        return jax.tree.map(lambda new, old: jnp.where(free | blind | state.over, old, new), checked, state)
 
     def watch(state: State) -> dict[str, Array]:
         estimates = {name: getattr(state, name) for name in ("rho", "beta", "delta")}

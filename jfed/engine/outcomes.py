@@ -59,7 +59,7 @@ def outcomes(config: configs.Config, seeds: Iterable[int]) -> Outcomes:
     name, options = configs.named(ENVIRONMENTS, config.environment)
     member = ENVIRONMENTS[name]
     params = jax.tree.map(jnp.asarray, member.params(options, problem))
-    dims = Dims(config.num_clients, slots=1, features=configs.features(config))
+    dims = Dims(config.num_clients, slots=1, features=configs.features(config), resources=configs.resources(config))
     world = member.make(dims, static_half(options))
     nobody = Cohort(jnp.zeros(dims.num_clients, bool), jnp.full(dims.num_clients, jnp.nan))
     none, ones = jnp.zeros(dims.num_clients, jnp.int32), jnp.ones(dims.num_clients, jnp.int32)

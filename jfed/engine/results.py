@@ -37,12 +37,12 @@ def dataset(unit: Unit, rows: slice, whole: Arrays, sizes: Any) -> xr.Dataset:
     variables["client_class"] = (("run", "client"), np.stack([_classes(r.point.config) for r in unit.runs]))
     if spec.record_selected:
         variables["selected"] = (("run", "round", "byte"), whole["record.selected"][:, rows].swapaxes(0, 1))
+    for name in ("broken_round", "ended_round"):
+        if f"state.{name}" in whole:
+            variables[name] = ("run", whole[f"state.{name}"][rows])
     coords: dict[str, Any] = {"round": rounds}
     if spec.training is not None:
         variables["num_samples"] = (("run", "client"), sizes[rows])
-        for name in ("broken_round", "ended_round"):
-            if f"state.{name}" in whole:
-                variables[name] = ("run", whole[f"state.{name}"][rows])
         coords["eval_round"] = rounds[due(rounds, config.num_rounds, config.eval_every)]
         for name in ("loss", "accuracy"):
             variables[f"test_{name}"] = (("run", "eval_round"), whole[f"quality.{name}"][:, rows].T)

@@ -140,7 +140,10 @@ def make_round(spec: Spec) -> Round:
         chosen, cohort = selector.select(prng.at(keys.selector, t, 1), state.selector, params.selector, view)
         controlled, plan = parts.controller.plan(state.controller, params.controller, view, cohort)
         if parts.controller.ended is not None:
-            cohort = cohort._replace(selected=cohort.selected & (state.ended_round == 0))
+            before = state.ended_round
+            over = (before == 0) & parts.controller.ended(controlled)  # this cohort is more than is left
+            cohort = cohort._replace(selected=cohort.selected & (before == 0) & ~over)
+            state = state._replace(ended_round=jnp.where(over, t - 1, before))
         key = prng.at(keys.environment, t, 1)
         world, outcome = parts.environment.respond(key, state.environment, params.environment, view, cohort, plan)
         state = state._replace(environment=world, selector=chosen, controller=controlled)
@@ -155,8 +158,9 @@ def make_round(spec: Spec) -> Round:
         costs = outcome.costs or Costs(jnp.zeros((1, num_clients)), outcome.latency_s[None])
         spent = jax.tree.map(lambda x: jnp.where(cohort.selected, x, 0.0), costs)
         feedback = Feedback(
-            cohort.selected, returned, waited, trained.loss, spent, trained.share, trained.estimates, trained.kept
-        )
+            cohort.selected, returned, waited, trained.loss, spent, trained.share, trained.estimates, trained.kept,
+            outcome.idle_s,
+        )  # fmt: skip
         before, learns = state, True if plan.learns is None else plan.learns
         state = state._replace(
             selector=selector.update(state.selector, params.selector, view, cohort, feedback),

@@ -171,7 +171,7 @@ def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None) 
 
     chunk = layout.chunk_rounds or CHUNK_ROUNDS[training is not None]
     return Spec(
-        dims=Dims(config.num_clients, slots, batch_size, configs.features(config)),
+        dims=Dims(config.num_clients, slots, batch_size, configs.features(config), configs.resources(config)),
         environment=static(ENVIRONMENTS, config.environment),
         selector=static(SELECTORS, config.selector),
         controller=static(CONTROLLERS, config.controller),

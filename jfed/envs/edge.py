@@ -12,6 +12,8 @@ and Fair Scheduling in Adaptive Federated Learning", IEEE TPDS 2022, which adds 
 - Eiffel gives neither c_i nor r_i. A step takes 1 / c_i as long as `step_s` says; powers and demands are set, or r_i is
   drawn once per run, uniformly from `demand`. Clients report both, scaled to a mean of 1.
 - Of more steps than `drawn`, the first so many draws stand for all.
+- Both papers allow several resources and measure time alone. What a step and a transfer spend of `others` is r_i times
+  a constant.
 """
 
 from dataclasses import dataclass
@@ -48,6 +50,8 @@ class Options:
     """c_i, dealt to the clients in turn."""
     demand: tuple[float, float] = (1.0, 1.0)
     """r_i is drawn from this range, once per run."""
+    others: tuple[tuple[float, float], ...] = ()
+    """Of each further resource, such as joules, what a step and a transfer of a client of average demand spend."""
     shared: bool = static(True)
     """All clients take the same time for a step, up to their power, and for an exchange."""
     drawn: int = static(100)
@@ -62,6 +66,7 @@ class Params(NamedTuple):
     transfers: Float[Array, ""]
     power: Float[Array, " clients"]
     demand: Float[Array, "2"]
+    others: Float[Array, "others 2"]
 
 
 class State(NamedTuple):
@@ -82,6 +87,10 @@ def checked(options: Options) -> Options:
     low, high = options.demand
     require(0 < low <= high < inf, f"demand must be a positive range (low, high), found {options.demand}.")
     require(options.transfers >= 0, f"transfers must not be negative, found {options.transfers}.")
+    for pair in options.others:
+        require(
+            all(0 <= x < inf for x in pair), f"What a step and a transfer spend must not be negative, found {pair}."
+        )
     require(options.drawn >= 1, f"drawn must be at least 1, found {options.drawn}.")
     return options
 
@@ -97,6 +106,7 @@ def params(options: Options, problem: Problem) -> Params:
         transfers=float(options.transfers),
         power=power,
         demand=np.asarray(options.demand, float),
+        others=np.asarray(options.others, float).reshape(-1, 2),
     )
 
 
@@ -106,10 +116,15 @@ def demand(options: Options) -> tuple[float, float]:
     return 2 * low / (low + high), 2 * high / (low + high)
 
 
-def costs(options: Options) -> tuple[float, float]:
-    """Means of a step of the strongest client, and of an exchange."""
+def costs(options: Options, num_clients: int) -> Costs:
+    """Means of a step and an exchange of each client."""
     checked(options)
-    return options.step_s[0] / max(options.power), options.transfers * options.exchange_s[0]
+    power = np.asarray(options.power, float)[np.arange(num_clients) % len(options.power)]
+    step, exchange = [options.step_s[0] / power], [np.full(num_clients, options.transfers * options.exchange_s[0])]
+    for spent, sent in options.others:
+        step.append(np.full(num_clients, spent))
+        exchange.append(np.full(num_clients, options.transfers * sent))
+    return Costs(np.stack(step), np.stack(exchange))  # type: ignore[arg-type]
 
 
 def make(dims: Dims, options: Options) -> Environment:
@@ -139,7 +154,9 @@ def make(dims: Dims, options: Options) -> Environment:
         step = jnp.sum(jnp.where(counted, each, 0.0), 1) / jnp.sum(counted, 1) / params.power
         exchange = jnp.broadcast_to(params.transfers * times(sent, params.exchange_s, (several,)), (num_clients,))
         latency_s = step * plan.steps + exchange
-        costs = Costs(step[None], exchange[None])
+        demand = state.demand / state.demand.mean()
+        spent, sent = params.others[:, :1] * demand, params.transfers * params.others[:, 1:] * demand
+        costs = Costs(jnp.concatenate([step[None], spent]), jnp.concatenate([exchange[None], sent]))
         return state, Outcome(jnp.ones(num_clients, bool), latency_s, jnp.zeros((), latency_s.dtype), costs)
 
     return Environment(init, observe, respond)

@@ -80,4 +80,4 @@ def make(dims: Dims, options: Options) -> Selector:
     return Selector(init, select, update)
 
 
-MEMBER = Member(Options, params, make, all_clients)
+MEMBER = Member(Options, params, make, all_clients, first_cohort=all_clients)

@@ -1,0 +1,66 @@
+"""What rounds cost, and how many steps a budget still allows: the accounting behind `adaptive`.
+
+*Notation.* c_i and b_i what a local step and an exchange cost client i, for each resource; c and b the same for a
+cohort; "how" they are put together, a word for each resource: the mean over the cohort, the sum, or max, the one who
+spends most.
+"""
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Bool, Float
+
+from jfed.types import Costs
+
+How = Literal["mean", "sum", "max"]
+
+
+def unknown(resources: int, num_clients: int, dtype: jnp.dtype) -> Costs:
+    """Costs before anybody told any: NaN."""
+    nothing = jnp.full((resources, num_clients), jnp.nan, dtype)
+    return Costs(nothing, nothing)
+
+
+def together(costs: Costs, took: Bool[Array, " clients"], steps: Array, how: tuple[How, ...]) -> Costs:
+    """c and b of those who took part, (resources,); with max of whoever spends most on so many steps."""
+
+    def one(c: Float[Array, " clients"], b: Float[Array, " clients"], word: How) -> Costs:
+        if word == "max":
+            most = jnp.argmax(jnp.where(took, c * steps + b, -1.0))
+            return Costs(c[most], b[most])
+        total = Costs(jnp.sum(jnp.where(took, c, 0.0)), jnp.sum(jnp.where(took, b, 0.0)))
+        return total if word == "sum" else jax.tree.map(lambda x: x / jnp.maximum(jnp.sum(took), 1), total)
+
+    each = [one(costs.step[r], costs.exchange[r], word) for r, word in enumerate(how)]
+    return Costs(*map(jnp.stack, zip(*each, strict=True)))
+
+
+def steps_within(c: Array, b: Array, room: Array) -> Array:
+    """The most steps, as a float, that with an exchange cost no more than the room; infinite where steps are free."""
+    return jnp.where(c > 0, jnp.floor((room - b) / jnp.where(c > 0, c, 1.0)), jnp.where(room >= b, jnp.inf, -1.0))
+
+
+def most_steps(
+    costs: Costs, took: Bool[Array, " clients"], room: Float[Array, " resources"], how: tuple[How, ...]
+) -> Array:
+    """The most steps for which this cohort stays within the room of every resource; below 0 where not even 0 do."""
+    c, b = together(costs, took, jnp.ones(()), how)
+    most = []
+    for r, word in enumerate(how):
+        alone = steps_within(costs.step[r], costs.exchange[r], room[r])
+        most.append(jnp.min(jnp.where(took, alone, jnp.inf)) if word == "max" else steps_within(c[r], b[r], room[r]))
+    return jnp.min(jnp.stack(most))
+
+
+def foreseen(known: Costs) -> Costs:
+    """What clients are expected to cost: what they did last; who never told, as much as the dearest of the others."""
+    return jax.tree.map(lambda x: jnp.where(jnp.isnan(x), jnp.nanmax(x, axis=1, keepdims=True), x), known)
+
+
+def least(costs: Costs, clients: int, steps: int, how: How, resource: int) -> float:
+    """What a first round of so many of the cheapest clients costs on average (host numbers)."""
+    each = np.sort(np.asarray(costs.step)[resource] * steps + np.asarray(costs.exchange)[resource])[:clients]
+    return float({"mean": np.mean, "sum": np.sum, "max": np.max}[how](each))
