@@ -30,7 +30,7 @@ from jfed.selectors import SELECTORS
 from jfed.sweep import Point
 from jfed.types import Dims
 
-RESULTS_VERSION = 3  # raised whenever the same config and seed would give other numbers
+RESULTS_VERSION = 4  # raised whenever the same config and seed would give other numbers
 SELECTION_BLOCK = 64  # on a CPU 128 is no faster, 16 is about 1.5 times slower
 TRAINING_BLOCK = {"sequential": 1, "vmapped": 16}  # a CPU gains little from more; 16 is a guess for accelerators
 CHUNK_ROUNDS = {False: 500, True: 25}
