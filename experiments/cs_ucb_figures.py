@@ -42,7 +42,9 @@ def ideal_figures(parts: Ideal, runs: pd.DataFrame, output: Output, title: str) 
 def quota_figures(
     results: xr.Dataset, rate: np.ndarray, quotas: Sequence[float], runs: pd.DataFrame, output: Output, title: str
 ) -> None:
-    """Figs. 4 and 5: the gap, and each client's share of the rounds, (runs, rounds, clients); arguments as above."""
+    """Figs. 4 and 5: the gap, and each client's share of the rounds, (runs, rounds, clients); and the queues behind
+    them. Arguments as above.
+    """
     bits = f"{runs.model_bits.iloc[0]:g}"
     order, rounds = list(dict.fromkeys(runs.scheme)), results["round"].values
     spent = np.cumsum(results["round_time_s"].values.astype(float), 1)
@@ -52,6 +54,12 @@ def quota_figures(
     drawn = {name: by_scheme(results, values, order) for name, values in panels.items()}
     figure = stacked_lines(rounds, drawn, xlabel="communication round", title=f"CS-UCB-Q ({title})")
     output.figure(figure, f"fig4_{bits}")
+    queued = [name for name in order if name.startswith("cs-ucb-q")]
+    if queued:
+        queues = by_scheme(results, results["selector_queue_sum"].values, queued)
+        figure = lines(rounds, queues, xlabel="communication round", ylabel="total queue length",
+                       title=f"Queues ({title})")  # fmt: skip
+        output.figure(figure, f"queues_{bits}")
     panels = {
         f"client {k + 1}, promised {quota:g}": by_scheme(results, rate[:, :, k], order)
         for k, quota in enumerate(quotas)

@@ -94,8 +94,10 @@ def method(name: str, mode: Mode = "faithful") -> Any:
 def number_of(name: str) -> str:
     """The option that the number in a scheme's name stands for, such as V; "" where there is none."""
     match = _NAME.fullmatch(name)
-    if name in METHODS or not match or match[1] not in FAMILIES:
+    if name in METHODS or not match or match[1] not in {**FAMILIES, **QUOTAS}:
         return ""
+    if match[1] in QUOTAS:
+        return "quota"
     low, high = (FAMILIES[match[1]][1](number) for number in (0.25, 0.5))
     return next(f.name for f in dataclasses.fields(low) if getattr(low, f.name) != getattr(high, f.name))
 

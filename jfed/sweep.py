@@ -10,7 +10,7 @@ from jfed import schemes
 from jfed.config import Config
 from jfed.errors import require, unknown
 
-NAMED = ("selector.quota", "selector.sampler", "selector.clip_exponent", "selector.form")
+NAMED = ("selector.sampler", "selector.clip_exponent", "selector.form")
 """Settings that are part of a named scheme."""
 
 

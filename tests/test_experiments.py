@@ -173,6 +173,8 @@ def test_settings_by_path():
     for named in ("selector.quota", "selector.sampler", "mode"):
         with pytest.raises(ConfigError, match="what a scheme's name stands for"):
             changed(points, {named: "exact"})
+    (quotas,) = changed(timed[1:2], {"selector.quota": 0.1})  # there the number is beta
+    assert quotas.config.selector.quota == 0.1
     with pytest.raises(ConfigError, match="did you mean 'eta'"):
         changed(points[1:], {"selector.etta": 1})
 
@@ -187,7 +189,10 @@ def test_rbcs_f_numerical(tmp_path, capsys):
     runs = pd.read_csv(tmp_path / "tables" / "per_run.csv").set_index(["scheme", "seed"])
     assert len(runs) == 3 * (len(rbcs_f_numerical.SHOWN) + len(rbcs_f_numerical.WEIGHTS))
     own, best = runs.time["rbcs-f-20", 1], runs.time["rbcs-f-true-20", 1]
-    assert np.isclose(runs.regret["rbcs-f-20", 1], (own - best) / 20, rtol=1e-4)
+    assert np.isclose(runs.learning["rbcs-f-20", 1], (own - best) / 20, rtol=1e-4)
+    fair = runs.time["rbcs-f-true-100", 1]
+    assert np.isclose(runs.regret["rbcs-f-20", 1], (own - fair) / 20, rtol=1e-4)
+    assert np.isclose(runs.slack["uniform", 1], runs.lowest_rate["uniform", 1] - 0.15)
     assert runs.loc["uniform"].queue_plateau.isna().all() and (runs.loc["rbcs-f-5"].queue_plateau > 0).all()
     verdicts = judge_all(gather([tmp_path]))
     assert {v.claim.id for v in verdicts if v.finding.seeds == 3} == {"R-1", "R-2", "R-5", "R-6"}  # others: T = 500

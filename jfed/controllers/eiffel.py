@@ -13,7 +13,7 @@ and the last model is returned (line 25). alpha stands without an index: it is t
 their images; then h(1) is not 0.
 `corrected`: time passes once for all who work side by side, so it is the maximum over the selected; the last tau is cut
 to what the budget allows, as Wang et al. do, the best model is returned (set `Training.returns` to "best"), and alpha
-is 1: the weights of `selectors/eiffel` add up to 1.
+is 1: the weights of `selectors/eiffel` add up to 1 (set `Training.missing` to "returned").
 """
 
 from typing import Literal

@@ -94,8 +94,8 @@ def params(options: Options, problem: Problem) -> Params:
     )
     for name in ("base_time_s", "cold_start_s"):
         values = getattr(options, name)
-        require(all(0 <= x < math.inf for x in values), f"{name} must not be negative, found {min(values):g}.")
-    require(all(0 < x < math.inf for x in options.snr), f"snr must be positive, found {min(options.snr):g}.")
+        require(all(0 <= x < math.inf for x in values), f"{name} must be finite and not negative, found {values}.")
+    require(all(0 < x < math.inf for x in options.snr), f"snr must be positive and finite, found {options.snr}.")
     for name in ("capacity", "bandwidth_hz"):
         low, high = getattr(options, name)
         require(0 < low <= high < math.inf, f"{name} must be a positive range (low, high), found ({low:g}, {high:g}).")

@@ -109,6 +109,9 @@ def params(options: Options, problem: Problem) -> Params:
     )
     require(all(0 < d < math.inf for d in distances), "distances_m must be positive.")
     require(0 <= options.availability <= 1, f"availability must lie in [0, 1], found {options.availability:g}.")
+    for name in ("power_dbm", "noise_dbm", "path_loss_db", "speed"):
+        values = np.atleast_1d(getattr(options, name))
+        require(bool(np.isfinite(values).all()), f"{name} must be finite, found {getattr(options, name)}.")
     step, low, high = options.speed
     number = np.arange(1, num_clients + 1)
     slowest, fastest = step * number + low, step * number + high

@@ -66,7 +66,7 @@ def params(options: Options, problem: Problem) -> Params:
     low, high = float(quota.min()), float(quota.max())
     require(low >= 0, f"A quota is a share of the rounds and must not be negative, found {low:g}.")
     require(
-        high < problem.availability or (high == 0 and problem.availability == 0),
+        high < problem.availability or high == problem.availability in (0.0, 1.0),
         f"CS-UCB-Q cannot promise {high:g} of the rounds to a client that is available in {problem.availability:g}.",
     )
     require(

@@ -9,7 +9,8 @@ took part; alpha_i = c_i t_i / r_i; R what a round may demand, kappa the share o
 
 *Departures.* Algorithm 1 cannot be run as it is printed. Repaired everywhere:
 - A client's model weighs d_i alpha_i over the sum of it over the selected, where the paper divides by all images
-  (line 13) and the weights do not add up to 1. `estimating.Options.average` says how to have them as printed.
+  (line 13) and the weights do not add up to 1. That is `Training.missing="returned"`; with its default, "all", the sum
+  goes over everybody. `estimating.Options.average` says how to have them as printed.
 - Line 14 stores a gradient as the loss; here it is the loss of the received model. It cannot be below 1e-8.
 - t_i is an age: 1 at first and after taking part, one more with each round missed.
 - Line 22 speaks of those outside the previous selection, which line 21 has overwritten; the selection is the union.

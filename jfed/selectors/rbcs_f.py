@@ -12,7 +12,7 @@ bound of the exchange time.
 - Ties in Z are broken at random, by the selector's own draw: all queues are 0 at first.
 - Algorithm 2, line 9 has no maximum with 0; Eq. (19) has, and it is taken.
 - The choice (Algorithm 1) takes the time caps in ascending order and keeps the k longest queues seen so far: the same
-  minimum of P4 in O(N (log N + k)) instead of O(N^2).
+  minimum of P4 in O(N (log N + k)) instead of O(N^2). Where k is a share of N that is O(N^2) too, of smaller steps.
 - H^-1 c comes from an unrolled Cholesky factor of H, on which no rounding piles up over rounds.
 - In a world without features a client's context is the number 1: the regression is then its mean time.
 - `estimate="truth"` puts the true expected times in place of tau-bar: P3 with tau*, an oracle. Under cold start the
@@ -33,6 +33,8 @@ from jfed.errors import require
 from jfed.interfaces import Selector
 from jfed.options import Member, as_arrays, static
 from jfed.types import Cohort, Dims, Feedback, Problem, View
+
+LEAST_RIDGE = 1e-3  # of less nothing is left beside c c' in single precision
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,10 @@ def params(options: Options, problem: Problem) -> Params:
     for name in ("V", "alpha"):
         value = getattr(options, name)
         require(0 <= value < np.inf, f"RBCS-F's {name} must not be negative, found {value:g}.")
-    require(0 < options.ridge < np.inf, f"RBCS-F's ridge penalty must be positive, found {options.ridge:g}.")
+    require(
+        LEAST_RIDGE <= options.ridge < np.inf,
+        f"RBCS-F's ridge penalty must be at least {LEAST_RIDGE:g}, found {options.ridge:g}.",
+    )
     require(0 <= beta <= 1, f"RBCS-F's guaranteed rate beta must lie in [0, 1], found {beta:g}.")
     require(
         num_clients * beta <= k * (1 + 1e-9),
