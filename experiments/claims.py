@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from experiments import eiffel_published
 from experiments.common import command
 from experiments.e3cs_published import PUBLISHED, sections
-from jfed.analysis.claims import Verdict, gather, judge_all
+from jfed.analysis.claims import Verdict, about, gather, judge_all
 
 HERE = Path(__file__).parent
 TABLES = HERE / "reproduction"
@@ -21,8 +22,8 @@ your own.
 Schemes are paired by seed on common random numbers; level 0.05 within each claim, all parts of which must hold.
 *Supported*: the test rejects the claim's opposite. *Contradicted*: the data show the opposite. *Not supported*:
 neither, and an effect of half a standard deviation is excluded. *Underpowered*: neither, and such an effect may be
-there. *Faithful* is E3CS as published (sequential sampler), *corrected* has exact inclusion probabilities
-and the exponent that the proof assumes. Intervals in brackets: 95 %."""
+there. Intervals in brackets: 95 %. *Faithful* and *corrected* mean something else for each paper, as said above
+its claims; the commands there made the runs, with `--out` and then `python -m experiments.claims --take`."""
 
 
 def document(found: dict[str, pd.DataFrame]) -> str:
@@ -31,11 +32,11 @@ def document(found: dict[str, pd.DataFrame]) -> str:
     text = [INTRODUCTION]
     for paper in dict.fromkeys(v.claim.paper for v in verdicts):
         text += _paper(paper, [v for v in verdicts if v.claim.paper == paper])
-    return "\n".join([*text, *sections(PUBLISHED, TABLES), ""])
+    return "\n".join([*text, *sections(PUBLISHED, TABLES), *eiffel_published.sections(TABLES), ""])
 
 
 def _paper(paper: str, verdicts: Sequence[Verdict]) -> list[str]:
-    lines = ["", f"## Claims: {paper}", ""]
+    lines = ["", f"## Claims: {paper}", "", about(paper).strip(), ""]
     lines += ["| claim | what the paper says | where | verdict | numbers |", "|---|---|---|---|---|"]
     notes = []
     for v in verdicts:

@@ -84,7 +84,6 @@ def main(settings: Settings) -> None:
     console, output = Console(), Output(settings.out)
     runs = frame(settings, points(settings), "eiffel_accuracy", ("partition", "model", "curve", "tau"))
     runs["loss_minus_best_fixed"] = beside_best(runs)
-    runs.loc[runs.curve == "centralised", "communication"] = 0.0  # it exchanges nothing
     data = written(runs, settings)
     groups: Any = runs.groupby("partition", sort=False)
     for partition, part in groups:

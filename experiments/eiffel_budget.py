@@ -1,4 +1,4 @@
-"""Eiffel and the budget: Fig. 6, loss, accuracy and tau as the budget of simulated time grows.
+"""Eiffel and the budget: Fig. 6, loss, accuracy and tau as the budget of simulated time grows; and fairness.
 
 Eiffel, Eiffel with a fixed tau of 10, and adaptive federated learning with everybody. `--preset small` is the squared
 SVM on MNIST with 20 clients, as the paper's prototype; `quick` the same on the digits that ship with jfed.
@@ -16,7 +16,12 @@ from jfed.errors import require
 from jfed.sweep import Point
 
 SCHEMES = {"eiffel": ("eiffel", 0), "eiffel-tau-10": ("eiffel", 10), "adaptive-fl": ("adaptive-fl", 0)}
-PANELS = {"mean_loss": "loss", "final_accuracy": "test accuracy", "average_tau": "average tau"}
+PANELS = {
+    "mean_loss": "loss",
+    "final_accuracy": "test accuracy",
+    "average_tau": "average tau",
+    "loss_variance": "variance of losses",
+}
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ def points(settings: Settings) -> list[Point]:
 
 def main(settings: Settings) -> None:
     """Run what is missing, then write tables and figures."""
-    run(settings, points(settings), study("eiffel_fairness", ("partition", "model"), MEASURES), eiffel.FLAGS)
+    every = points(settings)
+    run(settings, every, study("eiffel_fairness", ("partition", "model"), MEASURES, every), eiffel.FLAGS)
 
 
 PRESETS = eiffel.presets(Settings, "eiffel_fairness")

@@ -1,6 +1,7 @@
 """What Eiffel's experiments measure of each run, and how they show it over a setting such as tau or the budget."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from experiments.training_report import Study, per_run
 from jfed.analysis import compare, comparisons_table, lines, stacked_lines
 from jfed.analysis.fairness import fairness
 from jfed.analysis.load import part
+from jfed.config import digest
 from jfed.data.load import load
-from jfed.envs import edge
 from jfed.errors import require
 from jfed.sweep import Point
 
@@ -41,12 +42,15 @@ def taus(results: xr.Dataset) -> np.ndarray:
     return steps / np.maximum(many, 1)
 
 
-def columns(results: xr.Dataset) -> dict[str, Any]:
-    """Fairness, tau and what was spent.
+def columns(points: Sequence[Point], results: xr.Dataset) -> dict[str, Any]:
+    """Fairness of losses and (by name) of accuracies, tau and what was spent.
 
     `average_tau` is the mean over rounds, `average_tau_weighted` over steps (sum tau^2 / sum tau), as Wang's code has
-    it; `communication` is participants times aggregations times seconds of an exchange (expected).
+    it; `communication` is participants times aggregations times seconds of an exchange (expected). `points` are those
+    of the results.
     """
+    worlds = {digest(p.config): p.config.environment for p in points}
+    exchange_s = [worlds[name].transfers * worlds[name].exchange_s[0] for name in results["config"].values]
     loss = fairness(results["client_loss"].values, higher_is_better=False)
     accuracy = fairness(results["client_accuracy"].values, higher_is_better=True)
     tau = taus(results)
@@ -61,12 +65,12 @@ def columns(results: xr.Dataset) -> dict[str, Any]:
         "loss_variance": loss["variance"],
         "log_loss_variance": log_variance,
         "abs_skewness": np.abs(loss["skewness"]),
-        "accuracy_variance": accuracy["variance"],
+        **{f"accuracy_{name}": values for name, values in accuracy.items()},
         "average_tau": tau.sum(1) / np.maximum(rounds, 1),
         "average_tau_weighted": (tau**2).sum(1) / np.maximum(tau.sum(1), 1),
         "aggregations": rounds,
         "participants": selected / np.maximum(rounds, 1),
-        "communication": selected * 2 * edge.Options().exchange_s[0],
+        "communication": selected * np.array(exchange_s),
         "spent": results["round_time_s"].values.astype(float).sum(1),
         "ended_round": results["ended_round"].values,
     }
@@ -85,19 +89,22 @@ def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Seque
     }  # fmt: skip
 
 
-def study(name: str, settings: tuple[str, ...], measures: Sequence[str]) -> Study:
-    """What `training.run` needs to know of an experiment."""
+def study(name: str, settings: tuple[str, ...], measures: Sequence[str], points: Sequence[Point]) -> Study:
+    """What `training.run` needs to know of an experiment with these points."""
     chosen = {measure: MEASURES[measure] for measure in measures}
     worse = tuple(m for m in chosen if m in WORSE_IF_MORE)
-    return Study(name, settings, metrics=chosen, columns=columns, figures=figures, lower_is_better=worse)
+    return Study(
+        name, settings, metrics=chosen, columns=partial(columns, points), figures=figures, lower_is_better=worse
+    )
 
 
 def frame(settings: Settings, points: Sequence[Point], name: str, keep: Sequence[str]) -> pd.DataFrame:
     """Run what is missing; one row per run, with the coordinates in `keep` as columns."""
     require(not settings.sweep and not settings.tune_seeds, "This experiment sweeps by itself: --sweep has no place.")
-    results = computed(settings, further(points, settings), FLAGS)
+    points = further(points, settings)
+    results = computed(settings, points, FLAGS)
     clients = results["times_selected"].notnull().sum("client").values
-    about = Study(name, (), {}, columns, figures)
+    about = Study(name, (), {}, partial(columns, points), figures)
     rows = [np.flatnonzero(clients == k) for k in np.unique(clients)]
     runs = pd.concat([per_run(part(results, row), (), [], about, keep) for row in rows], ignore_index=True)
     rank = {p.coords["method"]: i for i, p in reversed(list(enumerate(points)))}

@@ -43,7 +43,8 @@ def points(settings: Settings) -> list[Point]:
 
 def main(settings: Settings) -> None:
     """Run what is missing, then write tables and figures."""
-    run(settings, points(settings), study("eiffel_tau", ("partition", "model", "size"), MEASURES), eiffel.FLAGS)
+    every = points(settings)
+    run(settings, every, study("eiffel_tau", ("partition", "model", "size"), MEASURES, every), eiffel.FLAGS)
 
 
 PRESETS = eiffel.presets(Settings, "eiffel_tau", {"quick": {"sizes": (10, 20)}})

@@ -19,7 +19,7 @@ from jfed.analysis.claims.kinds import evaluate
 from jfed.analysis.claims.runs import Missing, Runs
 from jfed.analysis.tables import Table
 
-__all__ = ["Claim", "Finding", "Verdict", "gather", "judge", "judge_all", "read", "verdicts_table"]
+__all__ = ["Claim", "Finding", "Verdict", "about", "gather", "judge", "judge_all", "read", "verdicts_table"]
 PAPERS = ("e3cs", "rbcs_f", "cs_ucb", "eiffel")
 
 
@@ -64,12 +64,20 @@ class Verdict:
     finding: Finding
 
 
+def _file(paper: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files("jfed.analysis.claims").joinpath(f"{paper}.toml").read_text())
+
+
+def about(paper: str) -> str:
+    """What modes and settings mean in a paper's claims, and which commands make the runs; by the paper's short name."""
+    return next(whole["about"] for whole in map(_file, PAPERS) if whole["paper"] == paper)
+
+
 def read() -> tuple[Claim, ...]:
     """All claims, paper by paper."""
     claims = []
     for paper in PAPERS:
-        text = resources.files("jfed.analysis.claims").joinpath(f"{paper}.toml").read_text()
-        whole = tomllib.loads(text)
+        whole = _file(paper)
         for entry in whole["claim"]:
             tests, by = tuple(entry.pop("test", ())), tuple(entry.pop("by", ()))
             claims.append(Claim(paper=whole["paper"], tests=tests, by=by, **entry))
