@@ -141,7 +141,7 @@ def make_round(spec: Spec) -> Round:
         controlled, plan = parts.controller.plan(state.controller, params.controller, view, cohort)
         if parts.controller.ended is not None:
             before = state.ended_round
-            over = (before == 0) & parts.controller.ended(controlled)  # this cohort is more than is left
+            over = (before == 0) & parts.controller.ended(controlled)  # this round is not held
             cohort = cohort._replace(selected=cohort.selected & (before == 0) & ~over)
             state = state._replace(ended_round=jnp.where(over, t - 1, before))
         key = prng.at(keys.environment, t, 1)
