@@ -1,0 +1,73 @@
+"""A selector led through rounds that a test makes up, with no engine around it."""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jfed.interfaces import Selector
+from jfed.types import Cohort, Feedback, Oracle, View
+
+QUICKLY = {"xla_backend_optimization_level": 0}  # a program of few rounds need not be fast
+
+
+class Rounds(NamedTuple):
+    """What is known in each round before the choice, (T, K); a field that is left out is NaN in every round."""
+
+    available: Any
+    accuracy: Any = None
+    success_rate: Any = None
+    latency_s: Any = None
+
+
+def on_device(params: Any) -> Any:
+    """The dynamic half as the engine passes it on."""
+    return jax.tree.map(jnp.asarray, params)
+
+
+def view(t: Any, horizon: int, rounds: Rounds, oracle: bool = False) -> View:
+    """The view of one round, whose fields are (K,)."""
+    nothing = jnp.full(rounds.available.shape, jnp.nan)
+    known = [nothing if x is None else x for x in rounds[1:]]
+    return View(
+        round=t,
+        horizon=jnp.int32(horizon),
+        available=rounds.available,
+        num_samples=jnp.ones(nothing.shape, jnp.int32),
+        context=jnp.ones((*nothing.shape, 1)),
+        probed=nothing,
+        probed_accuracy=known[0],
+        oracle=Oracle(*known[1:]) if oracle else None,
+    )
+
+
+@functools.partial(jax.jit, static_argnums=0, compiler_options=QUICKLY)
+def _walk(selector: Selector, params: Any, rounds: Rounds, key: Any) -> tuple[Any, Cohort]:
+    horizon = rounds.available.shape[0]
+
+    def one(state: Any, row: Any) -> Any:
+        t, now = row
+        seen = view(t, horizon, now, selector.needs_oracle)
+        state, cohort = selector.select(jax.random.fold_in(key, t), state, params, seen)
+        heard = jnp.where(cohort.selected, 1.0 / t, 0.0)  # whatever: schemes here must not learn from it
+        fed = Feedback(cohort.selected, cohort.selected, heard, heard)
+        return selector.update(state, params, seen, cohort, fed), (state, cohort)
+
+    start = selector.init(jax.random.fold_in(key, 0), params)
+    return jax.lax.scan(one, start, (jnp.arange(1, horizon + 1, dtype=jnp.int32), rounds))[1]
+
+
+def walk(selector: Selector, params: Any, rounds: Rounds, seed: int = 0) -> tuple[Any, Cohort]:
+    """States as the choices left them, and the choices; leading axis T. Round t has the key `key_of(seed, t)`.
+
+    A program for each selector and shape: a test that makes its selector once compiles once.
+    """
+    real = Rounds(*(None if x is None else jnp.asarray(x) for x in rounds))
+    return jax.tree.map(np.asarray, _walk(selector, on_device(params), real, jax.random.key(seed)))
+
+
+def key_of(seed: int, t: int) -> Any:
+    """The key that `walk` hands to the choice of round t; of the start, for t = 0."""
+    return jax.random.fold_in(jax.random.key(seed), t)
