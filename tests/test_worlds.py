@@ -78,23 +78,21 @@ def test_the_deadline_of_three_seconds_takes_about_eight(reading, size, time):
     assert abs(results["round_time_s"].mean() - time) < 0.06
 
 
-CASES = st.integers(1, 8).flatmap(
+CASES = st.integers(1, 10).flatmap(
     lambda n: st.tuples(
         st.lists(st.sampled_from([0.0, 0.0, 0.5, 1.0, 2.0, 3.5]), min_size=n, max_size=n),
         st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, 4.0]), min_size=n, max_size=n),
         st.lists(st.booleans(), min_size=n, max_size=n),
-        st.integers(1, 8),
+        st.integers(1, 10),
         st.sampled_from([0.0, 0.5, 5.0, 50.0]),
     )
 )
-PAD = 8
+PAD = 10  # as far as all subsets can be tried
 chosen = jax.jit(lambda *args: rbcs_f.choose(*args[:5], PAD, args[5]))
 
 
-@settings(max_examples=300, deadline=None)
-@given(CASES)
-def test_the_choice_is_the_best_of_all_subsets(case):
-    time, queue, here, m, weight = case
+def assert_best(time, queue, here, m, weight):
+    """The engine's choice is as good as the best of all subsets, and of the right size."""
     n = len(time)
     padded = [np.pad(np.asarray(x, float), (0, PAD - n)).astype(np.float32) for x in (time, queue)]
     available = np.pad(np.asarray(here, bool), (0, PAD - n))
@@ -103,6 +101,21 @@ def test_the_choice_is_the_best_of_all_subsets(case):
     assert not (mask & ~available).any() and mask.sum() == min(m, available.sum())
     found = reference.objective(mask[:n], np.array(time), np.array(queue), weight)
     assert found == pytest.approx(reference.brute_force(np.array(time), np.array(queue), np.array(here), m, weight))
+
+
+@settings(max_examples=300, deadline=None)
+@given(CASES)
+def test_the_choice_is_the_best_of_all_subsets(case):
+    assert_best(*case)
+
+
+@pytest.mark.parametrize("n", [9, 10])
+def test_the_choice_among_many_is_the_best_of_all_subsets(n):
+    """Where most clients are there and some promises are old, so that even the slowest may be worth waiting for."""
+    rng = np.random.default_rng(n)
+    for _ in range(60):
+        time, queue, here = rng.uniform(0, 5, n), rng.exponential(1.5, n), rng.uniform(size=n) < 0.95
+        assert_best(time, queue, here, int(rng.integers(1, 6)), float(rng.choice([0.1, 0.5, 2.0])))
 
 
 def test_the_choice_among_ten_thousand():
