@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import adaptive_run
+from reference import adaptive_run, adaptive_tau
 from support import Stepper
 
 import jfed
@@ -96,3 +96,75 @@ def test_every_round_is_that_of_the_reference(stop, budget):
     assert [int(s.ended_round[0]) for s in states] == [0] * (rounds - 1) + [rounds] * (ROUNDS - rounds + 1)
     over = records[rounds:]
     assert not any(r.num_selected[0] or r.num_steps[0] or r.round_time_s[0] for r in over)
+
+
+def test_a_batch_serves_three_single_steps_and_then_a_new_one_comes():
+    """Ten rounds at tau = 1. In the first round of a new batch both of a client's models are valued on that one.
+
+    The reference values the older model on the older batch there, as the public code does; so in those rounds rho and
+    beta are worked out here.
+    """
+    rounds, gone, drawn = 10, [], {}
+    with jax.enable_x64(True):
+        stepper = Stepper([jfed.Point(config(**{"controller.fixed": 1}), {})], [3])
+        draws, states = Draws(stepper), []
+        for t in range(1, rounds + 1):
+            gone.append(int(stepper.step(t)[0].num_steps[0]))
+            states.append(stepper.host())
+
+        def batch(t, client, step):
+            drawn[t, client] = draws.batch(t, client, step)
+            return drawn[t, client]
+
+        size = draws.num.astype(float)
+        run = adaptive_run.run(
+            draws.x, draws.y, np.zeros(64), size, batch, *draws.costs(), np.array([2.5]), eta=RATE, phi=0.025,
+            tau_max=1,
+        )  # fmt: skip
+    assert gone == [CLIENTS] * rounds and (run["tau"][:rounds] == 1).all() and len(run["tau"]) > rounds
+    assert [t for t, client in drawn if client == 0 and t < rounds] == [0, 3, 6, 9]
+    weights = np.array([jax.tree.leaves(s.weights)[0][0, :, 0] for s in states])
+    np.testing.assert_allclose(weights, run["w"][:rounds], rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose([s.controller.spent[0, 0] for s in states], run["spent"][:rounds, 0], rtol=1e-10)
+    np.testing.assert_allclose([s.controller.delta[0] for s in states][1:], run["delta"][1:rounds], rtol=1e-8)
+    np.testing.assert_array_equal([s.clients.batch[0] for s in states], np.arange(rounds)[:, None] // 3 + [0] * CLIENTS)
+    np.testing.assert_array_equal([s.clients.uses[0] for s in states], np.arange(rounds)[:, None] % 3 + [1] * CLIENTS)
+    sent = [np.zeros(64), *run["w"]]
+    for t in range(1, rounds):
+        expected = {name: run[name][t] for name in ("rho", "beta")}
+        if t % 3 == 0:
+            both = [slopes(draws, sent[t - 1], sent[t], drawn[t - 3, i], drawn[t, i]) for i in range(CLIENTS)]
+            old, expected = expected, dict(zip(expected, np.array(both).T @ size / size.sum(), strict=True))
+            assert all(abs(old[name] - x) > 1e-3 * x for name, x in expected.items())
+        for name, x in expected.items():
+            np.testing.assert_allclose(getattr(states[t].controller, name)[0], x, rtol=1e-8)
+
+
+def test_a_longer_round_begins_with_the_batch_in_use_and_leaves_its_last_one_used_once():
+    taus = (1, 1, 1, 3, 1, 1, 1, 2, 2, 1, 1, 1, 1, 4)
+    with jax.enable_x64(True):
+        stepper = Stepper([jfed.Point(config(**{"controller.budgets": (1000.0,)}), {})], [3])
+        draws, states = Draws(stepper), []
+        for t, tau in enumerate(taus, 1):
+            now = stepper.state.controller
+            told = now._replace(tau=jnp.full_like(now.tau, tau))
+            stepper.state = stepper.state._replace(controller=told)
+            stepper.step(t)
+            states.append(stepper.host())
+        about = draws.x, draws.y, adaptive_tau.svm_loss, adaptive_tau.svm_gradient
+        clients, w = [adaptive_run.Client(i, *about) for i in range(CLIENTS)], np.zeros(64)
+        for t, (tau, state) in enumerate(zip(taus, states, strict=True)):
+            answers = [client.play(t, w, None, tau, draws.batch, RATE, 3) for client in clients]
+            w = adaptive_tau.weighted_vector([a["w"] for a in answers], draws.num.astype(float))
+            np.testing.assert_allclose(jax.tree.leaves(state.weights)[0][0, :, 0], w, rtol=1e-8, atol=1e-12)
+            np.testing.assert_array_equal(state.clients.batch[0], draws.given)
+            np.testing.assert_array_equal(state.clients.uses[0], [client.uses for client in clients])
+    assert [int(s.clients.batch[0, 0]) for s in states] == [0, 0, 0, 2, 2, 2, 3, 4, 5, 5, 5, 6, 6, 9]
+
+
+def slopes(draws, before, now, used, new):
+    """rho_i and beta_i on a new batch, of a client that made one step with the one used before."""
+    end = before - RATE * adaptive_tau.svm_gradient(before, draws.x[used], draws.y[used])
+    losses = [adaptive_tau.svm_loss(w, draws.x[new], draws.y[new]) for w in (end, now)]
+    gradients = [adaptive_tau.svm_gradient(w, draws.x[new], draws.y[new]) for w in (end, now)]
+    return adaptive_tau.local_rho(*losses, end, now), adaptive_tau.local_beta(*gradients, end, now)
