@@ -1,16 +1,21 @@
 """Every scheme runs in every world by one line of config, and what cannot be is refused in a sentence."""
 
+import itertools
+
 import jax
 import numpy as np
 import pytest
 from support import run
 
 import jfed
+from jfed import config as configs
 from jfed import schemes
 from jfed.engine import simulate
+from jfed.engine.spec import static_half
 from jfed.envs import ENVIRONMENTS, edge, exchange, volatility, wireless
 from jfed.errors import ConfigError
-from jfed.selectors import cs_ucb_q, rbcs_f
+from jfed.selectors import SELECTORS, cs_ucb_q, rbcs_f
+from jfed.types import Dims
 
 K, SIZE, T = 8, 2, 4
 BASE = jfed.Config(num_clients=K, cohort_size=SIZE, num_rounds=T)
@@ -20,11 +25,48 @@ WORLDS = {
     "wireless": wireless.Options(availability=0.75, model_bits=5e4),
     "edge": edge.Options(),
 }
-ALONE = ("uniform", "everybody", "round-robin", "dirichlet-0.5", "fedcs", "fedcs-3", "e3cs-0.5", "best-0.5",
-         "rbcs-f-20", "cs-ucb", "cs-ucb-q-0.01",
-         "lls", "agnostic", "eiffel")  # fmt: skip
-NEED_TRAINING = ("pow-d", "local-accuracy")
+IDLE_S = {"volatility": 1.0, "exchange": 0.0, "wireless": 5.0}  # a round without anybody, where that can be
 LAYOUT = jfed.Layout(block_size=2, chunk_rounds=T, record_selected=True)
+
+# Who must make do without anybody, and where; with promises that can be kept there.
+EMPTY = {
+    "everybody": "volatility",
+    "uniform": "exchange",
+    "cs-ucb-q-0.001": "exchange",
+    "rbcs-f-20": "wireless",
+    "e3cs-0.5": "wireless",
+}
+NO_PROMISE = {"cs-ucb-q-0.001": cs_ucb_q.Options(quota=0.0), "rbcs-f-20": rbcs_f.Options(beta=0.0)}
+
+
+def member_of(name):
+    return SELECTORS[configs.named(SELECTORS, schemes.method(name))[0]]
+
+
+def asks(name):
+    return member_of(name).make(Dims(K, K), schemes.method(name)).probe is not None
+
+
+NAMES = [*schemes.METHODS, *schemes.examples(), "best-0.5"]
+NEED_TRAINING = [name for name in NAMES if asks(name)]
+ALONE = [name for name in NAMES if name not in NEED_TRAINING]
+
+
+def program(name):
+    return static_half(schemes.method(name))
+
+
+# Each scheme has one world, and those that differ in numbers only share it and its program; other pairs are slow.
+HOMES = dict(zip(dict.fromkeys(map(program, ALONE)), itertools.cycle(WORLDS), strict=False))
+HOMES |= {program(name): world for name, world in EMPTY.items()}
+
+
+def pairs(names, worlds):
+    return [
+        pytest.param(name, world, marks=() if world == HOMES[program(name)] else pytest.mark.proof)
+        for name in names
+        for world in worlds
+    ]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -45,28 +87,23 @@ def point(name, world, **delta):
     return jfed.Point(config, {"method": name})
 
 
-def test_every_kind_of_scheme_is_here():
-    kinds = {type(schemes.method(name)) for name in (*ALONE, *NEED_TRAINING)}
-    assert kinds == {type(o) for o in schemes.METHODS.values()} | {type(schemes.method(n)) for n in schemes.examples()}
-    assert set(WORLDS) == set(ENVIRONMENTS)
+def test_nothing_is_forgotten():
+    """Every selector has a name, every family of names an example, every scheme and world a pair."""
+    assert {member_of(name) for name in NAMES} == set(SELECTORS.values())
+    assert {name.rpartition("-")[0] for name in schemes.examples()} == {*schemes.FAMILIES, *schemes.QUOTAS}
+    assert set(WORLDS) == set(ENVIRONMENTS) == set(HOMES.values()) and set(EMPTY.values()) == set(IDLE_S)
+    assert {"pow-d", "local-accuracy"} <= set(NEED_TRAINING) and {"uniform", "cs-ucb-best", "rpow-d"} <= set(ALONE)
 
 
-# Each scheme in one world, each world with some schemes; all other pairs with what is slow.
-PAIRS = [
-    pytest.param(name, world, marks=() if i % len(WORLDS) == j else pytest.mark.proof)
-    for i, name in enumerate(ALONE)
-    for j, world in enumerate(WORLDS)
-]
-
-
-@pytest.mark.parametrize(("name", "world"), PAIRS)
+@pytest.mark.parametrize(("name", "world"), pairs(ALONE, WORLDS))
 def test_a_pair_runs(name, world):
-    results = run([point(name, world)], [0, 1], LAYOUT)
+    where = point(name, world)
+    results = run([where], [0, 1], LAYOUT)
     assert results.sizes["run"] == 2
     time, many = results["round_time_s"].values, results["num_selected"].values
     assert np.isfinite(time).all() and (time >= 0).all() and (time[many > 0] > 0).all()
-    unlimited = name in ("fedcs-3", "everybody", "agnostic")
-    assert (many[:, name == "eiffel" :] <= (K if unlimited else SIZE)).all() and many.any()  # at first Eiffel has all
+    most = SIZE if name == "eiffel" else member_of(name).slots(where.config.selector, configs.problem(where.config))
+    assert (many[:, name == "eiffel" :] <= most).all() and many.any()  # at first Eiffel has all
     assert (results["num_succeeded"].values <= many).all()
     if world == "volatility":
         assert (time == 1).all()  # a round lasts until its deadline
@@ -110,19 +147,15 @@ def test_promises_that_cannot_be_kept(selector, sentence):
         run([where], [0], LAYOUT)
 
 
-@pytest.mark.parametrize("name", ["uniform", "cs-ucb-q-0.01", "rbcs-f-20", "e3cs-0.5"])
-def test_nobody_is_there(name):
+@pytest.mark.parametrize(("name", "world"), pairs(EMPTY, IDLE_S))
+def test_nobody_is_there(name, world):
     """An empty cohort: the clock moves as the world says."""
-    worlds = {"volatility": 1.0, "exchange": 0.0, "wireless": 5.0}
-    for world, seconds in worlds.items() if name == "uniform" else [("wireless", 5.0)]:
-        changed = {"environment": jfed.replace(WORLDS[world], {"availability": 0.0})}
-        if name == "cs-ucb-q-0.01":
-            changed["selector"] = cs_ucb_q.Options(quota=0.0)
-        if name == "rbcs-f-20":
-            changed["selector"] = rbcs_f.Options(beta=0.0)
-        results = run([point(name, world, **changed)], [0], LAYOUT)
-        assert not results["num_selected"].values.any()
-        assert (results["round_time_s"].values == seconds).all()
+    changed = {"environment": jfed.replace(WORLDS[world], {"availability": 0.0})}
+    if name in NO_PROMISE:
+        changed["selector"] = NO_PROMISE[name]
+    results = run([point(name, world, **changed)], [0], LAYOUT)
+    assert not results["num_selected"].values.any()
+    assert (results["round_time_s"].values == IDLE_S[world]).all()
 
 
 def test_the_model_stays_where_nobody_is_there():
