@@ -64,8 +64,8 @@ class Controller(NamedTuple):
         init: (key, params, num_samples) -> state
         plan: (state, params, view, cohort) -> (state, plan)
         update: (state, params, view, cohort, feedback) -> state
-        ended: state -> whether the run is over before its last round; None: never. Asked after `plan`, when it means that
-            this round is not held, and after `update`.
+        ended: state -> whether the run is over before its last round; None: never. Asked after `plan`, when it means
+            that this round is not held, and after `update`.
         watch: as in `Selector`; results prefix the names with `controller_`.
     """
 
