@@ -50,7 +50,7 @@ def columns(points: Sequence[Point], results: xr.Dataset) -> dict[str, Any]:
     of the results.
     """
     worlds = {digest(p.config): p.config.environment for p in points}
-    exchange_s = [worlds[name].transfers * worlds[name].exchange_s[0] for name in results["config"].values]
+    exchange_s = [worlds[name].transfers * worlds[name].exchange_s[0] for name in results["config"].values.tolist()]
     loss = fairness(results["client_loss"].values, higher_is_better=False)
     accuracy = fairness(results["client_accuracy"].values, higher_is_better=True)
     tau = taus(results)

@@ -19,7 +19,9 @@ from experiments import (
     eiffel_tau,
 )
 from jfed.analysis.claims import read
+from jfed.config import digest
 from jfed.engine.units import Layout, plan
+from jfed.envs import edge
 from jfed.errors import ConfigError
 
 pytestmark = pytest.mark.usefixtures("plain_pdf")
@@ -43,6 +45,17 @@ def test_fairness(tmp_path, capsys):
     assert {f"{n}_non-iid_svm" for n in ("client_losses", "tau", "accuracy_by_time")} <= {
         p.stem for p in (tmp_path / "figures").iterdir()
     }
+
+
+@pytest.mark.proof
+def test_a_network_learns_under_a_budget(tmp_path):
+    """The paper's network for Fashion-MNIST, on the digits: estimates, search and fairness of a model with biases."""
+    delta = {"schemes": ("eiffel",), "model": "wang", "seeds": 1, "budget": 4.0, "partitions": ("iid",)}
+    eiffel_fairness.main(tiny(eiffel_fairness, tmp_path, learning_rate=0.05, **delta))
+    results = jfed.load(tmp_path)
+    loss = results["test_loss"].values[0]
+    assert loss[-1] < 0.9 * loss[0] and results["controller_tau"].values.max() > 1
+    assert np.isfinite(results["client_loss"].values).all() and results["controller_spent"].values[0, -1] < 4.3
 
 
 @pytest.mark.proof
@@ -107,6 +120,8 @@ def test_claims_name_schemes_and_settings_of_their_experiments():
 
 def test_what_is_measured_of_a_run():
     """Two runs of three rounds: tau 4 and 2 and a last look; 3 of 4 clients, one of which fails once."""
+    world = edge.Options(exchange_s=(0.2, 0.1), transfers=3)
+    point = jfed.Point(jfed.Config(environment=world))
     whole = xr.Dataset(
         {
             "num_steps": (("run", "round"), [[12, 4, 0]]),
@@ -117,12 +132,14 @@ def test_what_is_measured_of_a_run():
             "client_accuracy": (("run", "client"), [[0.5, 0.5, 0.5, 0.5]]),
             "ended_round": ("run", [3]),
         },
-        {"mode": ("run", ["corrected"])},
+        {"mode": ("run", ["corrected"]), "config": ("run", [digest(point.config)])},
     )
-    found = {name: x if isinstance(x[0], str) else float(x[0]) for name, x in eiffel_report.columns(whole).items()}
+    told = eiffel_report.columns([jfed.Point(jfed.Config()), point], whole)
+    found = {name: x if isinstance(x[0], str) else float(x[0]) for name, x in told.items()}
     assert (found["average_tau"], found["average_tau_weighted"], found["aggregations"]) == (3.0, 20 / 6, 2.0)
     assert (found["participants"], found["spent"], found["accuracy_variance"]) == (3.0, 3.5, 0.0)
-    assert found["communication"] == pytest.approx(6 * 2 * 0.131604348)
+    assert found["communication"] == pytest.approx(6 * 3 * 0.2)
+    assert (found["accuracy_mean"], found["accuracy_worst10"], found["accuracy_jain"]) == (0.5, 0.5, 1.0)
     assert (found["mean_loss"], found["loss_variance"], found["worst10"], found["best10"]) == (3.0, 3.5, 6.0, 1.0)
 
 
