@@ -2,9 +2,9 @@
 
 N = 40 clients in four classes, m = 8 a round, available in 80 % of the rounds, beta = 0.15; V = 5, 10, 20, 50 and 100
 beside random selection and FedCS(3). Regret (Definition 1) is a paired difference of round times, on the same draws,
-against one fair policy: RBCS-F with the true expected times at the largest V. Under cold start the fair optimum is a
-Markov decision problem; this reference takes each round's contexts as they come. Beside it stands what learning costs:
-the difference to the truth at the same V.
+against one policy: RBCS-F with the true expected times at the largest V, which after few rounds still owes promises
+itself (its `slack`). Under cold start the fair optimum is a Markov decision problem; this reference takes each round's
+contexts as they come. Beside it stands what learning costs: the difference to the truth at the same V.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,8 @@ def points(settings: Settings) -> list[Point]:
     world = exchange.Options(reading=settings.reading)
     base = Config(settings.num_clients, settings.cohort_size, settings.num_rounds, environment=world)
     names = [*SHOWN, *(TRUTH + v for v in WEIGHTS)]
-    return changed(methods(base, names), parse_settings(settings.set))
+    named = [Point(p.config, p.coords | {"reading": settings.reading}) for p in methods(base, names)]
+    return changed(named, parse_settings(settings.set))
 
 
 def per_run(

@@ -25,7 +25,8 @@ tau is the first x of 1 .. min(growth tau, tau_max) with the least G.
 - The public code makes a last round of at least one step, whether the budget allows it or not (`last_steps = 1`); here
   there is none then. The first round is made without knowing what it costs. tau is searched for as if the next round
   cost per step and exchange what this one did; once it is known who takes part, it is cut, or the run ended, by what
-  each of them cost last. Who never told is taken to cost as much as the dearest of the others.
+  each of them cost last. Who never told is taken to cost as much as the dearest of the others. A look at the last model
+  is set aside at the price of those who train before it, and left out if those who would look cost more than is left.
 - A model that is not finite does not become the global one, nor count its estimates; tau is 1 in the next round, and
   then what it was before.
 """
@@ -124,7 +125,7 @@ class State(NamedTuple):
 def params(options: Options, problem: Problem) -> Params:
     """Check the options and turn them into arrays."""
     require(len(options.budgets) > 0, "Adaptive tau needs a budget.")
-    low = min(options.budgets)
+    low = float(np.float32(min(options.budgets)))
     require(low > 0 and not np.isnan(options.budgets).any(), f"A budget must be positive, found {low:g}.")
     number = 1 if problem.costs is None else len(problem.costs.step)
     how = options.how(number)
@@ -230,8 +231,8 @@ def make(dims: Dims, options: Options) -> Controller:
         idle = jnp.zeros_like(state.spent).at[0].set(feedback.idle_s)
         known = jax.tree.map(lambda new, old: jnp.where(cohort.selected, new, old), feedback.costs, state.known)
         return state._replace(
-            tau=wanted,
-            before=before,
+            tau=jnp.where(anybody, wanted, state.tau),
+            before=jnp.where(anybody, before, state.before),
             spent=state.spent + jnp.where(anybody, c * taken + b, idle),
             step=jnp.where(anybody, c, state.step),
             exchange=jnp.where(anybody, b, state.exchange),
@@ -241,8 +242,9 @@ def make(dims: Dims, options: Options) -> Controller:
 
     def afforded(state: State, params: Params, took: Bool[Array, " clients"]) -> State:
         """What the rest of the budget allows those who are about to take part, at what each of them cost last."""
-        costs, left = budget.foreseen(state.known), params.budgets - state.spent
+        left = params.budgets - state.spent
         steps = state.tau.astype(left.dtype)
+        costs = budget.foreseen(state.known, steps)
         c, b = budget.together(costs, took, steps, how)
         look = sum(budget.together(costs, took, jnp.ones_like(steps), how))
         room = left - (look if looks_at_last else 0.0)
@@ -251,19 +253,20 @@ def make(dims: Dims, options: Options) -> Controller:
         trains = ~state.last & (fits if options.stop == "plain" else fits | (cut > 0))
         looks = ~trains & ((params.last_steps > 0) | jnp.all(look <= left)) if looks_at_last else jnp.bool_(False)
         checked = state._replace(
-            tau=jnp.where(fits, state.tau, jnp.maximum(cut, 1)),
+            tau=jnp.where(trains & ~fits, cut, state.tau),
             last=trains & ~fits,
             looks=looks,
             over=~trains & ~looks,
         )
-        # Nobody costs nothing; nor is it known what anybody costs before the first round.
-        free = ~jnp.any(took) & jnp.all(left > 0) & ~state.last
-        blind = jnp.any(took) & jnp.isnan(jnp.sum(c)) & jnp.all(left > 0)
-        return jax.tree.map(lambda new, old: jnp.where(free | blind | state.over, old, new), checked, state)
+        # Where nobody takes part only time passes; before anybody did, nobody knows what it costs.
+        blind = ~jnp.any(took) | jnp.isnan(jnp.sum(c))
+        kept = state._replace(over=state.over | ~jnp.all(left > 0))
+        return jax.tree.map(lambda new, old: jnp.where(blind | state.over, old, new), checked, kept)
 
     def watch(state: State) -> dict[str, Array]:
         estimates = {name: getattr(state, name) for name in ("rho", "beta", "delta")}
-        return {"tau": state.tau, "spent": state.spent[0], **estimates}
+        more = {f"spent_{r + 1}": state.spent[r] for r in range(1, len(how))}
+        return {"tau": state.tau, "spent": state.spent[0], **more, **estimates}
 
     return Controller(init, plan, update, ended=lambda state: state.over, watch=watch)
 

@@ -60,9 +60,6 @@ def _run_coords(unit: Unit) -> dict[str, Any]:
         "oracle": ("run", [int(build(unit.spec).selector.needs_oracle)] * len(unit.runs)),
         "dataset": ("run", ["none" if training is None else training.dataset] * len(unit.runs)),
     }
-    readings = [getattr(r.point.config.environment, "reading", "") for r in unit.runs]
-    if any(readings):
-        coords["reading"] = ("run", readings)
     default = {"method": unit.spec.selector[0], "mode": "faithful"}
     names = dict.fromkeys([*default, *(name for r in unit.runs for name in r.point.coords)])
     for name in names:

@@ -180,7 +180,7 @@ def make_round(spec: Spec) -> Round:
             num_selected=cohort.selected.sum(dtype=jnp.int32),
             num_succeeded=returned.sum(dtype=jnp.int32),
             expected_succeeded=jnp.where(going, jnp.sum(jnp.where(outcome.succeeded, cohort.inclusion, 0.0)), 0.0),
-            num_probed=jnp.sum(~jnp.isnan(view.probed), dtype=jnp.int32),
+            num_probed=jnp.sum(going & ~jnp.isnan(view.probed), dtype=jnp.int32),
             num_steps=jnp.sum(jnp.where(returned & trains & learns, plan.steps, 0), dtype=jnp.int32),
             round_time_s=jnp.where(going, jnp.where(cohort.selected.any(), jnp.max(waited), outcome.idle_s), 0.0),
             watched=watched(parts, state),

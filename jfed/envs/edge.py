@@ -117,13 +117,13 @@ def demand(options: Options) -> tuple[float, float]:
 
 
 def costs(options: Options, num_clients: int) -> Costs:
-    """Means of a step and an exchange of each client."""
-    checked(options)
+    """Means of a step and an exchange of each client; of further resources, if it demands as little as it may."""
+    low, _ = demand(options)
     power = np.asarray(options.power, float)[np.arange(num_clients) % len(options.power)]
     step, exchange = [options.step_s[0] / power], [np.full(num_clients, options.transfers * options.exchange_s[0])]
     for spent, sent in options.others:
-        step.append(np.full(num_clients, spent))
-        exchange.append(np.full(num_clients, options.transfers * sent))
+        step.append(np.full(num_clients, low * spent))
+        exchange.append(np.full(num_clients, low * options.transfers * sent))
     return Costs(np.stack(step), np.stack(exchange))  # type: ignore[arg-type]
 
 

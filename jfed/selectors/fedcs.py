@@ -83,4 +83,9 @@ def make(dims: Dims, options: Options) -> Selector:
     return Selector(init, select, update, needs_oracle=True)
 
 
-MEMBER = Member(Options, params, make, slots=slots)
+def first_cohort(options: Options, problem: Problem) -> int:
+    """Under a deadline there may be as few as one client (or none) who is below it."""
+    return 1 if options.rule == "deadline" else problem.cohort_size
+
+
+MEMBER = Member(Options, params, make, slots=slots, first_cohort=first_cohort)

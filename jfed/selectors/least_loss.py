@@ -6,7 +6,7 @@ TPDS 2022, Table 3.
 *Departures.* The paper says no more than the name. `loss="last"`: nobody is asked, what counts is the loss that a
 client told when it last took part, and who never did comes first; who is left out keeps an old and larger loss, so
 that the first k to have trained may be chosen for ever. `loss="polled"`: in every round everybody tells its loss of
-the global model, on all its images. Ties are broken at random.
+the global model, on all its images, which takes no time here. Ties are broken at random.
 """
 
 from dataclasses import dataclass
@@ -58,7 +58,8 @@ def make(dims: Dims, options: Options) -> Selector:
         return Probe(asked=view.available, num_images=jnp.int32(np.iinfo(np.int32).max))
 
     def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        loss = state.last_loss if options.loss == "last" else jnp.where(jnp.isnan(view.probed), jnp.inf, view.probed)
+        answered = ~jnp.isnan(view.probed) & (view.num_samples > 0)
+        loss = state.last_loss if options.loss == "last" else jnp.where(answered, view.probed, jnp.inf)
         selected = ops.smallest(loss, params.k, view.available, jax.random.uniform(key, loss.shape))
         return state, Cohort(selected, jnp.full(selected.shape, jnp.nan))
 

@@ -1,8 +1,10 @@
 """Budgets where cohorts and clients differ: kept by whoever takes part, spent by whoever waits, of every resource."""
 
+import itertools
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import Stepper, run, unpack
 
@@ -66,11 +68,12 @@ def test_who_is_about_to_take_part_counts_and_not_who_did():
     changed = config(environment=world, selector=uniform.Options(), cohort_size=1, controller=budget(2.0, tau=10))
     done = run([jfed.Point(changed, {})], range(12), Layout(block_size=12, chunk_rounds=10))
     assert (done["controller_spent"].values[:, -1] <= 2.0 + 1e-4).all()
-    assert len(set(done["num_steps"].values.sum(1).tolist()) | set(done["ended_round"].values.tolist())) > 2
+    assert len(set(done["ended_round"].values.tolist())) > 2
 
 
-@settings(deadline=None, max_examples=6)
+@settings(deadline=None, max_examples=15)
 @given(room=st.floats(0.5, 3.0), seed=st.integers(0, 1000))
+@example(room=0.8, seed=3)
 def test_random_costs_overspend_by_no_more_than_was_not_foreseen(room, seed):
     """The last round may cost more than those who take part did last, and no more than that."""
     world = jfed.replace(STEADY, {"step_s": (STEP_S, 0.02), "exchange_s": (SENT_S / 2, 0.05)})
@@ -82,22 +85,33 @@ def test_random_costs_overspend_by_no_more_than_was_not_foreseen(room, seed):
         now = stepper.host()
         took = unpack(record, K)[0]
         if t > 1 and took.any():
-            steps = int(record.num_steps[0]) // int(took.sum()) or int(now.controller.tau[0])
-            each = (before.known.step[0, 0] * steps + before.known.exchange[0, 0])[took]
-            late = float(now.controller.spent[0, 0] - before.spent[0, 0]) - each.max()
+            spent = float(now.controller.spent[0, 0] - before.spent[0, 0])
+
+            def dearest(known, steps, took=took):
+                return float((known.step[0, 0] * steps + known.exchange[0, 0])[took].max())
+
+            # How many steps they made is not recorded without training: it is what explains what they spent.
+            steps = min((1, 2, 3), key=lambda s: abs(dearest(now.controller.known, s) - spent))
+            late = spent - dearest(before.known, steps)
     assert 0 < int(now.ended_round[0]) < 40
     assert now.controller.spent[0, 0] <= 0.5 + room + max(late, 0.0) + 1e-4
 
 
 def test_a_round_in_which_nobody_can_be_asked_costs_its_time_and_ends_nothing():
-    world = volatility.Options(availability=0.3, deadline_s=1.0)
-    controller = adaptive.Options(budgets=(8.0,), fixed=2, stop="last", cost="max")
-    changed = jfed.Config(4, 2, 40, environment=world, selector=uniform.Options(), controller=controller)
-    done = run([jfed.Point(changed, {})], range(12), Layout(block_size=12, chunk_rounds=10))
-    clock, spent = done["round_time_s"].values.astype(float).cumsum(1), done["controller_spent"].values
-    assert not (done["num_selected"].values[:, 0] > 0).all()  # nobody in round 1 of some
-    np.testing.assert_allclose(clock, spent, rtol=1e-5)
-    assert (spent[:, -1] == 8.0).all() and (done["ended_round"].values == 8).all()
+    for how, round_s, rounds in itertools.product(("max", "sum", "mean"), (1.0, 0.1), (8, 11)):
+        world = volatility.Options(availability=0.3, deadline_s=round_s)
+        # Half a round more than so many cost, or just as much: that rounding makes a hair too much of it ends nothing.
+        budgets = (round_s * (rounds + (0.5 if rounds == 11 else 0.0)),)
+        controller = adaptive.Options(budgets=budgets, fixed=2, stop="last", cost=how)
+        changed = jfed.Config(4, 1, 40, environment=world, selector=uniform.Options(), controller=controller)
+        done = run([jfed.Point(changed, {})], range(128), Layout(block_size=128, chunk_rounds=20))
+        clock, spent = done["round_time_s"].values.astype(float).cumsum(1), done["controller_spent"].values
+        assert not (done["num_selected"].values[:, 0] > 0).all()  # nobody in round 1 of some
+        np.testing.assert_allclose(clock, spent, rtol=1e-5)
+        ended = done["ended_round"].values
+        # A round of nobody is not foreseen: it may begin with less than it takes.
+        assert ((ended == rounds) | ((rounds == 11) & (ended == 12))).all() and (ended == rounds).mean() > 0.6
+        np.testing.assert_allclose(spent[:, -1], round_s * ended, rtol=1e-5)
 
 
 def test_of_two_resources_the_one_that_is_spent_first_ends_the_run():
