@@ -179,7 +179,7 @@ PUBLISHED = (
             "One seed, hence no test. Accuracy has begun to rise from 10 %, to 18 to 22 %, no more:"
             " nobody can be at the table's levels after 50 rounds, and E3CS-inc turns fair after 13 rounds, not 625.",
             "Not run: iid data, FedProx, k = 10 and 30, rounds 51 to 2500, nine further seeds. `--preset paper` is all"
-            " of it: 4000 times these runs, which took an estimated 3 hours of one core's time. Work for an accelerator.",
+            " of it: 4000 times these runs, which took some 3 hours of one core's time. Work for an accelerator.",
         ),
     ),
 )
