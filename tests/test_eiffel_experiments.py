@@ -66,6 +66,7 @@ def test_tau_and_modes(tmp_path):
     assert (runs[runs.scheme == "adaptive-fl"].participants == runs[runs.scheme == "adaptive-fl"]["size"]).all()
 
 
+@pytest.mark.proof
 def test_accuracy_against_fixed_tau(tmp_path, capsys):
     eiffel_accuracy.main(tiny(eiffel_accuracy, tmp_path, taus=(2,), partitions=("iid",)))
     assert "tau_iid" in capsys.readouterr().out

@@ -179,6 +179,7 @@ def test_settings_by_path():
         changed(points[1:], {"selector.etta": 1})
 
 
+@pytest.mark.proof
 def test_rbcs_f_numerical(tmp_path, capsys):
     settings = rbcs_f_numerical.Settings(seeds=3, num_rounds=20, out=tmp_path, set=("selector.alpha=0.2",))
     rbcs_f_numerical.main(settings)
@@ -238,6 +239,7 @@ def test_cs_ucb_numerical(tmp_path, capsys):
     assert {getattr(p.config.selector, "tau_max_s", 2.0) for p in slower} == {2.0}
 
 
+@pytest.mark.proof
 def test_training_against_time(tmp_path, capsys):
     settings = dataclasses.replace(
         rbcs_f_training.PRESETS["quick"], seeds=2, num_rounds=4, out=tmp_path, schemes=("uniform", "dirichlet-1"),

@@ -18,7 +18,7 @@ def test_holm_by_hand():
     assert holm(np.array([0.01, np.nan])) == pytest.approx([0.02, np.nan], nan_ok=True)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 @given(st.lists(st.sampled_from([0.0, 1e-9, 0.004, 0.01, 0.02, 0.05, 0.4, 1.0]), min_size=1))
 def test_holm_equals_statsmodels(p):
     assert holm(np.array(p)) == pytest.approx(multipletests(p, method="holm")[1])

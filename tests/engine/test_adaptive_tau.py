@@ -114,6 +114,7 @@ def test_a_budget_is_kept_where_costs_are_known(stop, budget):
     assert once["controller_spent"].values[0, -1] <= most
 
 
+@pytest.mark.proof
 @STOPS
 @settings(deadline=None, max_examples=6)
 @given(budget=st.floats(0.5, 4.0), seed=st.integers(0, 1000))
@@ -237,6 +238,7 @@ def test_estimates_of_quadratic_losses():
     np.testing.assert_allclose(report.estimates.divergence, [a * abs(c - mean) for c in centres], rtol=1e-6)
 
 
+@pytest.mark.proof
 def test_a_fixed_tau_until_the_budget_is_spent_needs_no_estimates():
     plain = {"training__algorithm": ALGORITHMS["fedavg"], "training__returns": "last", "controller__fixed": 5}
     done = run(points(controller__stop="last", **plain), [0, 1], LAYOUT)

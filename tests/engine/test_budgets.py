@@ -1,7 +1,5 @@
 """Budgets where cohorts and clients differ: kept by whoever takes part, spent by whoever waits, of every resource."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -40,7 +38,7 @@ def price(selected, steps, how):
 
 @pytest.mark.parametrize("selector", [eiffel.Options(pools="work_conserving"), eiffel.Options(budget=3.3, kappa=0.3)])
 @pytest.mark.parametrize("mode", ["corrected", "faithful"])
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=6)
 @given(room=st.floats(0.01, 1.5), tau=st.integers(1, 40))
 def test_no_cohort_spends_more_than_is_left(selector, mode, room, tau):
     """Everybody's costs are known after Eiffel's first round, and do not change: nothing may be overspent."""
@@ -71,7 +69,7 @@ def test_who_is_about_to_take_part_counts_and_not_who_did():
     assert len(set(done["ended_round"].values.tolist())) > 2
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=4)
 @given(room=st.floats(0.5, 3.0), seed=st.integers(0, 1000))
 @example(room=0.8, seed=3)
 def test_random_costs_overspend_by_no_more_than_was_not_foreseen(room, seed):
@@ -98,7 +96,7 @@ def test_random_costs_overspend_by_no_more_than_was_not_foreseen(room, seed):
 
 
 def test_a_round_in_which_nobody_can_be_asked_costs_its_time_and_ends_nothing():
-    for how, round_s, rounds in itertools.product(("max", "sum", "mean"), (1.0, 0.1), (8, 11)):
+    for how, round_s, rounds in (("max", 1.0, 11), ("sum", 0.1, 8)):
         world = volatility.Options(availability=0.3, deadline_s=round_s)
         # Half a round more than so many cost, or just as much: that rounding makes a hair too much of it ends nothing.
         budgets = (round_s * (rounds + (0.5 if rounds == 11 else 0.0)),)

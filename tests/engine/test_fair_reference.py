@@ -90,6 +90,7 @@ def test_eiffels_weights_are_those_of_the_reference(missing, average, mode):
             assert min(sums) < 0.8  # the printed defect
 
 
+@pytest.mark.proof
 def test_the_printed_factor_makes_one_step_look_far():
     """Faithful: h(1) is eta delta (alpha - 1), not 0; alpha is the mean of alpha_i over the selected."""
     with jax.enable_x64(True):
@@ -169,6 +170,7 @@ def test_agnostic_learning_is_that_of_the_reference():
         np.testing.assert_allclose(quality.loss[0], [svm(mean, *data[k])[0] for k in range(K)], rtol=1e-9)
 
 
+@pytest.mark.proof
 def test_least_loss_asks_for_the_loss_of_the_model_of_the_round():
     with jax.enable_x64(True):
         one = stepper(selector=least_loss.Options("polled"), cohort_size=2)
@@ -192,6 +194,7 @@ def test_weights_stay_in_the_simplex(values):
     np.testing.assert_allclose(found, q_fedavg.project_simplex(np.array(values)), atol=1e-5)
 
 
+@pytest.mark.proof
 def test_the_budget_is_the_clocks_where_clients_differ():
     """A round lasts as long as whoever takes longest, by steps and exchange together."""
     world = jfed.replace(WORLD, {"step_s": (0.02, 0.02), "exchange_s": (0.05, 0.05), "shared": False})
