@@ -210,7 +210,7 @@ def test_cs_ucb_numerical(tmp_path, capsys):
     cs_ucb_numerical.main(settings)
     said = capsys.readouterr().out
     assert "Cumulative regret, s (K = 8, m0 = 50000 bits, T = 40, 3 seeds, N = 5)" in said and "cs-ucb-q-1e-05" in said
-    figures = {f"fig{i}_50000.png" for i in (1, 3, 4, 5, 7)}
+    figures = {"queues_50000.png", *(f"fig{i}_50000.png" for i in (1, 3, 4, 5, 7))}
     assert {p.name for p in (tmp_path / "figures").glob("*.png")} == figures
     runs = pd.read_csv(tmp_path / "tables" / "per_run.csv")
     names = ("cs_ucb_numerical", "cs_ucb_channels", "cs_ucb_q_numerical", "cs_ucb_q_channels")
