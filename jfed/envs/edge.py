@@ -95,16 +95,20 @@ def checked(options: Options) -> Options:
     return options
 
 
+def powers(options: Options, num_clients: int) -> np.ndarray:
+    """c_i of each client."""
+    return np.resize(np.asarray(options.power, float), num_clients)  # which repeats them
+
+
 def params(options: Options, problem: Problem) -> Params:
     """Check the options and turn them into arrays."""
     checked(options)
-    power = np.asarray(options.power, float)[np.arange(problem.num_clients) % len(options.power)]
     return as_arrays(
         Params,
         step_s=np.asarray(options.step_s, float),
         exchange_s=np.asarray(options.exchange_s, float),
         transfers=float(options.transfers),
-        power=power,
+        power=powers(options, problem.num_clients),
         demand=np.asarray(options.demand, float),
         others=np.asarray(options.others, float).reshape(-1, 2),
     )
@@ -119,8 +123,8 @@ def demand(options: Options) -> tuple[float, float]:
 def costs(options: Options, num_clients: int) -> Costs:
     """Means of a step and an exchange of each client; of further resources, if it demands as little as it may."""
     low, _ = demand(options)
-    power = np.asarray(options.power, float)[np.arange(num_clients) % len(options.power)]
-    step, exchange = [options.step_s[0] / power], [np.full(num_clients, options.transfers * options.exchange_s[0])]
+    step = [options.step_s[0] / powers(options, num_clients)]
+    exchange = [np.full(num_clients, options.transfers * options.exchange_s[0])]
     for spent, sent in options.others:
         step.append(np.full(num_clients, low * spent))
         exchange.append(np.full(num_clients, low * options.transfers * sent))
