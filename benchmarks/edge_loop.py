@@ -29,6 +29,8 @@ class Data:
         self.x = (mnist.images[order] / np.float32(255)).reshape(len(order), -1).astype(np.float32)
         self.y = np.where(mnist.labels[order] % 2 == 0, 1, -1).astype(np.float32)
         self.labels = mnist.labels[order]
+        self.test_x = (mnist.test_images / np.float32(255)).reshape(len(mnist.test_images), -1).astype(np.float32)
+        self.test_y = np.where(mnist.test_labels % 2 == 0, 1, -1).astype(np.float32)
 
 
 def margins(w: Floats, x: Floats, y: Floats) -> Floats:
@@ -114,8 +116,8 @@ def unit(v: NDArray[np.float64]) -> NDArray[np.float64]:
     return (v - low) / (high - low) if high > low else np.zeros(len(v))
 
 
-def eiffel(data: Data, seed: int, num_clients: int, k: int, budget: float) -> dict[str, float]:
-    """One run, corrected mode, one label for each client."""
+def eiffel(data: Data, seed: int, num_clients: int, k: int, budget: float, every: int) -> dict[str, float]:
+    """One run, corrected mode, one label for each client; tested every so many rounds."""
     rng = np.random.default_rng(seed)
     hands: list[list[NDArray[np.int64]]] = [[] for _ in range(num_clients)]
     for label in range(10):
@@ -133,6 +135,7 @@ def eiffel(data: Data, seed: int, num_clients: int, k: int, budget: float) -> di
     selected = list(range(num_clients))
     tau, steps, rounds, last, looks = 1, 0, 0, False, False
     spent: Any = 0.0
+    tests: list[float] = []
     rho: Any = np.nan
     beta, delta, c, b = rho, rho, rho, rho
     while True:
@@ -156,6 +159,8 @@ def eiffel(data: Data, seed: int, num_clients: int, k: int, budget: float) -> di
         cost, sent = each[slowest], sends[slowest]
         spent += cost * tau + sent
         steps, rounds = steps + tau * len(selected), rounds + 1
+        if rounds % every == 0:
+            tests.append(loss(best, margins(best, data.test_x, data.test_y)))
         known[selected] = facts[:, 0]
         age += 1
         age[selected] = 1
@@ -177,7 +182,8 @@ def eiffel(data: Data, seed: int, num_clients: int, k: int, budget: float) -> di
         order, before = np.argsort(-index), np.isin(np.arange(num_clients), selected)
         selected = sorted(pool(order[before[order]], demand, k / 2) + pool(order[~before[order]], demand, k / 2))
     final = margins(best, data.x, data.y)
-    return {"steps": steps, "rounds": rounds, "spent": spent, "loss": loss(best, final)}
+    tests.append(loss(best, margins(best, data.test_x, data.test_y)))
+    return {"test": tests[-1], "steps": steps, "rounds": rounds, "spent": spent, "loss": loss(best, final)}
 
 
 def main() -> None:

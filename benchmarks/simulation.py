@@ -20,7 +20,7 @@ def simulation(config: jfed.Config, seeds: int, devices: int, block: int) -> Cal
     program = simulate.program(whole[0].spec, devices)
     batches = [whole[i : i + devices] for i in range(0, len(whole), devices)]
     blocks = [jax.tree.map(lambda *xs: np.concatenate(xs), *(u.block() for u in batch)) for batch in batches]
-    pool, chunk, rounds = whole[0].pool(), whole[0].spec.chunk_rounds, config.num_rounds
+    pool, chunk, rounds = whole[0].pool(devices), whole[0].spec.chunk_rounds, config.num_rounds
 
     def once() -> tuple[float, Record]:
         started, kept = time.perf_counter(), []

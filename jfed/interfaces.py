@@ -88,7 +88,8 @@ class Algorithm(NamedTuple):
         finish: (local, weights) -> (update, report, own memory); `weights` are the global ones
         aggregate: (weights, params, updates, report, share, returned) -> (weights, report); leading axis `slots` on
             updates, report and the masks
-        remember: (key, weights) -> a client's memory before its first round; None: it has none.
+        remember: (key, weights, positions of its images) -> a client's memory before its first round; None: it has
+            none.
     """
 
     start: Callable[[PRNGKeyArray, Weights, Params, ClientData, Memory], State]
@@ -98,7 +99,7 @@ class Algorithm(NamedTuple):
         [Weights, Params, Any, Report, Float[Array, " slots"], Bool[Array, " slots"]],
         tuple[Weights, Report],
     ]
-    remember: Callable[[PRNGKeyArray, Weights], State] | None = None
+    remember: Callable[[PRNGKeyArray, Weights, Int[Array, " samples"]], State] | None = None
 
 
 class Grades(NamedTuple):

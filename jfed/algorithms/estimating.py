@@ -63,6 +63,7 @@ class Own(NamedTuple):
         point: where its steps ended last time.
         batch: number of the batch that it used last.
         uses: steps that it made with it.
+        order: its images in the order of that batch's epoch.
         known: whether it took part before.
     """
 
@@ -70,6 +71,7 @@ class Own(NamedTuple):
     point: Weights
     batch: Int[Array, ""]
     uses: Int[Array, ""]
+    order: Int[Array, " samples"]
     known: Bool[Array, ""]
 
 
@@ -79,7 +81,6 @@ class Local(NamedTuple):
     own: Own
     step: Int[Array, ""]
     first: Int[Array, ""]
-    order: Int[Array, " samples"]
     weights: Weights
     loss: Float[Array, ""]
     gradient: Weights
@@ -121,16 +122,22 @@ def make(dims: Dims, options: Options, loss: Loss) -> Algorithm:
     """The algorithm."""
     size = dims.batch_size
 
-    def remember(key: PRNGKeyArray, weights: Weights) -> Own:
-        return Own(jax.random.key_data(key), weights, jnp.int32(0), jnp.int32(0), jnp.bool_(False))
+    def remember(key: PRNGKeyArray, weights: Weights, positions: Int[Array, " samples"]) -> Own:
+        return Own(jax.random.key_data(key), weights, jnp.int32(0), jnp.int32(0), positions, jnp.bool_(False))
 
     def place(batch: Int[Array, ""], data: ClientData) -> tuple[Array, Array]:
         """Epoch of a batch, and its number in it."""
         return jnp.divmod(batch, jnp.maximum(data.num_samples // size, 1))
 
-    def ordered(own: Own, batch: Int[Array, ""], data: ClientData) -> Array:
-        key = jax.random.fold_in(jax.random.wrap_key_data(own.words), place(batch, data)[0])
-        return ops.shuffled(key, data.positions, data.num_samples)
+    def ordered(own: Own, batch: Int[Array, ""], fresh: Bool[Array, ""], data: ClientData) -> Own:
+        """With the order of a batch's epoch, drawn if the batch is fresh and its epoch's first: sorting is slow."""
+        epoch, number = place(batch, data)
+
+        def draw() -> Array:
+            key = jax.random.fold_in(jax.random.wrap_key_data(own.words), epoch)
+            return ops.shuffled(key, data.positions, data.num_samples)
+
+        return own._replace(order=lax.cond(fresh & (number == 0), draw, lambda: own.order))
 
     def at(order: Array, batch: Int[Array, ""], data: ClientData) -> tuple[Array, Array, Array]:
         """Images, labels and which of them are real."""
@@ -141,10 +148,9 @@ def make(dims: Dims, options: Options, loss: Loss) -> Algorithm:
     def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData, memory: Memory) -> Local:
         own: Own = memory.own
         worn = (jnp.asarray(memory.steps) <= 1) & (own.uses >= USES)
-        own = own._replace(uses=jnp.where(worn, 0, own.uses))
         first = own.batch + worn
-        order = ordered(own, first, data)
-        batch = at(order, first, data)
+        own = ordered(own._replace(uses=jnp.where(worn, 0, own.uses)), first, worn | ~own.known, data)
+        batch = at(own.order, first, data)
         here, gradient = jax.value_and_grad(loss)(weights, *batch)
         there, other = jax.value_and_grad(loss)(own.point, *batch)
         rho, beta = slopes((there, here), (other, gradient), (own.point, weights), own.known)
@@ -154,7 +160,6 @@ def make(dims: Dims, options: Options, loss: Loss) -> Algorithm:
             own=own,
             step=jnp.int32(0),
             first=first,
-            order=order,
             weights=weights,
             loss=zero,
             gradient=gradient,
@@ -163,22 +168,21 @@ def make(dims: Dims, options: Options, loss: Loss) -> Algorithm:
 
     def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
         number = local.first + local.step
-        fresh = (local.step > 0) & (place(number, data)[1] == 0)
-        order = lax.cond(fresh, lambda: ordered(local.own, number, data), lambda: local.order)
+        own = ordered(local.own, number, local.step > 0, data)
 
         def descend() -> tuple[Array, Weights]:
-            return jax.value_and_grad(loss)(local.weights, *at(order, number, data))
+            return jax.value_and_grad(loss)(local.weights, *at(own.order, number, data))
 
         value, gradient = lax.cond(local.step == 0, lambda: (local.estimates.loss, local.gradient), descend)
         moved = jax.tree.map(lambda w, g: w - params.learning_rate * g, local.weights, gradient)
-        return local._replace(step=local.step + 1, order=order, weights=moved, loss=local.loss + value)
+        return local._replace(own=own, step=local.step + 1, weights=moved, loss=local.loss + value)
 
     def finish(local: Local, weights: Weights) -> tuple[tuple[Weights, Weights], Report, Own]:
         last = local.first + jnp.maximum(local.step - 1, 0)
         uses = jnp.where(local.step > 1, 1, local.own.uses + 1)
         mean = jnp.where(local.step > 0, local.loss / local.step, jnp.nan)
         update = jax.tree.map(jnp.subtract, local.weights, weights)
-        kept = Own(local.own.words, local.weights, last, uses, jnp.bool_(True))
+        kept = local.own._replace(point=local.weights, batch=last, uses=uses, known=jnp.bool_(True))
         return (update, local.gradient), Report(mean, local.estimates), kept
 
     def aggregate(

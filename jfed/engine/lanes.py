@@ -98,7 +98,16 @@ def _train_sequential(
         return lax.map(one, jobs)
     nothing = jax.eval_shape(one, jax.tree.map(lambda x: x[0], jobs))
     blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), nothing)
-    return lax.map(lambda job: lax.cond(job.steps > 0, one, lambda _: blank, job), jobs)
+    number = jobs.steps.shape[0]
+    busy = jnp.max(jnp.where(jobs.steps > 0, jnp.arange(1, number + 1), 0))  # mostly the first ones
+
+    def put(i: Array, results: Any) -> Any:
+        job = jax.tree.map(lambda x: x[i], jobs)
+        result = lax.cond(job.steps > 0, one, lambda _: blank, job)
+        return jax.tree.map(lambda all_, x: all_.at[i].set(x), results, result)
+
+    start = jax.tree.map(lambda x: jnp.zeros((number, *x.shape), x.dtype), nothing)
+    return lax.fori_loop(0, busy, put, start)
 
 
 class _Places(NamedTuple):

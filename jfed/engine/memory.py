@@ -104,7 +104,7 @@ def _advice(group: Sequence[Unit]) -> str:
 
 def _compiled(unit: Unit, devices: int) -> Any:
     block = jax.tree.map(lambda x: np.concatenate([x] * devices), unit.block())
-    made, pool = program(unit.spec, devices), unit.pool()
+    made, pool = program(unit.spec, devices), unit.pool(devices)
     state = jax.eval_shape(made.init, pool, block)
     when = clock(1, 2, unit.config.num_rounds, unit.config.eval_every)
     return made.chunk.lower(pool, block, state, when).compile()  # type: ignore[attr-defined]

@@ -68,11 +68,14 @@ def first_view(dims: Dims, num_samples: Array, t: Array, horizon: Array) -> View
     )
 
 
-def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Int[Array, " clients"]], RunState]:
-    """The state of ONE run before round 1. Initial states are drawn at round 0 of their streams."""
+def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Int[Array, " clients"], Any], RunState]:
+    """The state of ONE run before round 1. Initial states are drawn at round 0 of their streams.
+
+    Of the data it takes the clients' numbers of images and their positions, which are () in a selection-only run.
+    """
     parts = build(spec)
 
-    def init(keys: prng.Keys, params: RunParams, num_samples: Int[Array, " clients"]) -> RunState:
+    def init(keys: prng.Keys, params: RunParams, num_samples: Int[Array, " clients"], positions: Any) -> RunState:
         world = prng.at(keys.environment, 0)
         zero = jnp.zeros(spec.dims.num_clients, jnp.int32)
         weights = () if parts.model is None else parts.model.init(prng.at(keys.model, 0))
@@ -85,7 +88,7 @@ def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Int[Array, " client
             times_selected=zero,
             times_succeeded=zero,
             broken_round=() if parts.model is None else jnp.int32(0),
-            clients=_memories(parts, keys, weights, spec.dims.num_clients) if remembers else (),
+            clients=_memories(parts, keys, weights, positions) if remembers else (),
             best=weights if remembers else (),
             mean=weights if spec.training is not None and spec.training.returns == "mean" else (),
             ended_round=() if parts.controller.ended is None else jnp.int32(0),
@@ -94,10 +97,10 @@ def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Int[Array, " client
     return init
 
 
-def _memories(parts: Parts, keys: prng.Keys, weights: Any, num_clients: int) -> Any:
+def _memories(parts: Parts, keys: prng.Keys, weights: Any, positions: Int[Array, "clients samples"]) -> Any:
     assert parts.algorithm is not None and parts.algorithm.remember is not None
-    own = [prng.at(keys.training, 0, client) for client in range(num_clients)]
-    return jax.vmap(parts.algorithm.remember, in_axes=(0, None))(jnp.stack(own), weights)
+    own = [prng.at(keys.training, 0, client) for client in range(positions.shape[0])]
+    return jax.vmap(parts.algorithm.remember, in_axes=(0, None, 0))(jnp.stack(own), weights, positions)
 
 
 def watched(parts: Parts, state: RunState) -> dict[str, Array]:

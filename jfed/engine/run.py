@@ -204,7 +204,7 @@ def _compute(
     spec, total, every = unit.spec, unit.config.num_rounds, unit.config.eval_every
     blocks, idle = [u.block() for u in batch], devices - len(batch)
     block = jax.tree.map(lambda *xs: np.concatenate(xs), *blocks, *[blocks[-1]] * idle)
-    compiled, pool = program(spec, devices), unit.pool()
+    compiled, pool = program(spec, devices), unit.pool(devices)
     state, done, kept = compiled.init(pool, block), saved[0].round, []
     if done:
         state, kept = _restored(state, [*saved, *[saved[-1]] * idle])

@@ -19,9 +19,12 @@ from jaxtyping import Int
 from jfed import prng
 from jfed.engine.evaluate import Quality, client_quality, finite, test_quality
 from jfed.engine.lanes import LANES, Data
-from jfed.engine.round import Record, RunParams, RunState, make_init, make_round
+from jfed.engine.round import Record, RunParams, RunState, make_init, make_round, watched
 from jfed.engine.spec import Spec, build
 from jfed.types import Probe
+
+# LLVM takes vectors of 256 bits unless it is asked for more; a core without wider ones ignores it.
+COMPILER_OPTIONS = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
 
 TRACES: list[Spec] = []  # one entry each time a chunk is traced: tests count compilations with it
 
@@ -107,14 +110,26 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
     def init(pool: Pool, block: Block) -> RunState:
         keys = jax.vmap(prng.keys)(block.seeds)
         # one after another: threefry under vmap takes XLA seconds to compile
-        return lax.map(lambda run: make_init(spec)(*run), (keys, block.params, block.num_samples))
+        return lax.map(lambda run: make_init(spec)(*run), (keys, block.params, block.num_samples, block.positions))
 
     def chunk(pool: Pool, block: Block, state: RunState, clock: Clock) -> tuple[RunState, Record, Any]:
         TRACES.append(spec)
         keys, data = jax.vmap(prng.keys)(block.seeds), _data(pool, block, training)
 
-        def step(state: RunState, t: Array) -> tuple[RunState, Record]:
+        def held(state: RunState, t: Array) -> tuple[RunState, Record]:
             return one_round(keys, block.params, state, data, t, clock.horizon)
+
+        def step(state: RunState, t: Array) -> tuple[RunState, Record]:
+            """Round t, unless every run of the block is over: then nothing happens, and what was shown last stays."""
+            if parts.controller.ended is None:
+                return held(state, t)
+            shapes = jax.eval_shape(held, state, t)[1]
+
+            def idle(state: RunState, _: Array) -> tuple[RunState, Record]:
+                nothing: Record = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+                return state, nothing._replace(watched=jax.vmap(functools.partial(watched, parts))(state))
+
+            return lax.cond(jnp.all(state.ended_round > 0), idle, held, state, t)
 
         def quality(state: RunState) -> Quality | tuple[()]:
             if model is None:
@@ -124,6 +139,15 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
 
         def empty(tree: Any) -> Any:
             return jax.tree.map(lambda x: jnp.zeros((spec.chunk_rounds, *x.shape), x.dtype), tree)
+
+        def measured(state: RunState, t: Array, qualities: Any) -> Quality | tuple[()]:
+            """Quality after round t: that of the test before, if every run was over by then."""
+            if parts.controller.ended is None or model is None:
+                return quality(state)
+            before = (t - 1) // clock.eval_every * clock.eval_every
+            same = (before >= clock.start) & jnp.all((state.ended_round > 0) & (state.ended_round <= before))
+            again = jax.tree.map(lambda x: x[jnp.maximum(before - clock.start, 0)], qualities)
+            return lax.cond(same, lambda: again, lambda: quality(state))
 
         kept = (
             empty(jax.eval_shape(step, state, clock.start)[1]),
@@ -138,7 +162,9 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
                 return jax.tree.map(lambda x, y: x.at[t - clock.start].set(y), tree, row)
 
             qualities = lax.cond(
-                due(t, clock.horizon, clock.eval_every), lambda: put(qualities, quality(state)), lambda: qualities
+                due(t, clock.horizon, clock.eval_every),
+                lambda: put(qualities, measured(state, t, qualities)),
+                lambda: qualities,
             )
             return state, (put(records, record), qualities)
 
@@ -161,7 +187,7 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
 
     def compiled(f: Callable[..., Any], ins: tuple[Any, ...], outs: Any, donate: tuple[int, ...] = ()) -> Any:
         mapped = jax.shard_map(f, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
-        return jax.jit(mapped, donate_argnums=donate)
+        return jax.jit(mapped, donate_argnums=donate, compiler_options=COMPILER_OPTIONS.get(jax.default_backend()))
 
     return Program(
         init=compiled(init, (shared, runs), runs),

@@ -30,7 +30,7 @@ from jfed.selectors import SELECTORS
 from jfed.sweep import Point
 from jfed.types import Dims
 
-RESULTS_VERSION = 4  # raised whenever the same config and seed would give other numbers
+RESULTS_VERSION = 5  # raised whenever the same config and seed would give other numbers
 SELECTION_BLOCK = 64  # on a CPU 128 is no faster, 16 is about 1.5 times slower
 TRAINING_BLOCK = {"sequential": 1, "vmapped": 16}  # a CPU gains little from more; 16 is a guess for accelerators
 CHUNK_ROUNDS = {False: 500, True: 25}
@@ -117,12 +117,12 @@ class Unit:
         num_samples: Any = data.num_samples * real[:, None]  # NumPy arrays: jit moves them to the device
         return Block(seeds, params, num_samples, data.index, data.test_index, data.num_test * real)
 
-    def pool(self) -> Pool:
-        """The images that all blocks share, training images first."""
+    def pool(self, num_devices: int = 1) -> Pool:
+        """The images that all blocks share, training images first, on each of the first devices."""
         training = self.config.training
         if training is None:
             return Pool((), ())
-        return feed.pool(training.dataset, self.data_dir)
+        return feed.pool(training.dataset, self.data_dir, num_devices)
 
 
 # ----------------------------------------------------------------------------------------- data and params

@@ -259,13 +259,14 @@ def test_an_algorithm_keeps_its_shapes_and_counts_its_steps(name):
     algorithm = kind.make(DIMS, ALGORITHMS[name], mean_loss(model))
     params = on_device(kind.params(ALGORITHMS[name], PROBLEM))
     weights = model.init(jax.random.key(0))
-    own = () if algorithm.remember is None else algorithm.remember(jax.random.key(2), weights)
+    positions = jnp.arange(WIDTH, dtype=jnp.int32)
+    own = () if algorithm.remember is None else algorithm.remember(jax.random.key(2), weights, positions)
     best = () if algorithm.remember is None else weights
 
     @jax.jit
     @jax.vmap
     def train(num_samples, steps):
-        data = ClientData(POOL, LABELS, jnp.arange(WIDTH, dtype=jnp.int32), num_samples)
+        data = ClientData(POOL, LABELS, positions, num_samples)
         local = start = algorithm.start(jax.random.key(1), weights, params, data, Memory(own, best, steps))
         local = jax.lax.fori_loop(0, steps, lambda _, s: algorithm.step(s, weights, params, data), local)
         assert sketch(local) == sketch(start)

@@ -217,7 +217,7 @@ def test_estimates_of_quadratic_losses():
     for i, centre in enumerate(centres):
         labels = jnp.full(4, int(centre), jnp.int32)
         data = ClientData(jnp.zeros((4, 1, 1, 1), jnp.uint8), labels, jnp.arange(4, dtype=jnp.int32), jnp.int32(4))
-        own = algorithm.remember(jax.random.key(i), {"w": jnp.zeros(1)})
+        own = algorithm.remember(jax.random.key(i), {"w": jnp.zeros(1)}, data.positions)
         for w in (0.0, 1.0):
             weights = {"w": jnp.full(1, w)}
             local = algorithm.start(jax.random.key(9), weights, params, data, Memory(own, weights, jnp.int32(1)))
