@@ -128,8 +128,10 @@ def choose(
         tie_break: of equal queues the client with the smallest goes first.
     """
     k = jnp.minimum(k, ops.count(available))
-    order = jnp.argsort(jnp.where(available, time, jnp.inf))
     number = jnp.arange(time.shape[0])
+    # From here on `time` is what was sorted: XLA may compute the argument once more for another use, rounded otherwise,
+    # and whoever sets the cap would then be above it.
+    time, order = lax.sort((jnp.where(available, time, jnp.inf), number), num_keys=1)
     top = jnp.where(jnp.arange(most) < k, -jnp.inf, jnp.inf)  # the k longest queues so far, unordered; no place: inf
 
     def enter(top: Array, z: Array) -> tuple[Array, Array]:
@@ -140,9 +142,9 @@ def choose(
     _, longest = lax.scan(enter, top, queue[order])
     full = (number + 1 >= k) & (number < ops.count(available))
     # A cap shared by several clients is also tried before all of them have entered: never below its true value.
-    cost = jnp.where(full, V * time[order] - longest, jnp.inf)
-    cap = time[order[jnp.argmin(cost)]]
-    chosen = ops.smallest(-queue, k, among=available & (time <= cap), tie_break=tie_break)
+    cost = jnp.where(full, V * time - longest, jnp.inf)
+    within = jnp.zeros_like(available).at[order].set(time <= time[jnp.argmin(cost)])
+    chosen = ops.smallest(-queue, k, among=available & within, tie_break=tie_break)
     return chosen & available
 
 
