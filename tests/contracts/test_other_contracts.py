@@ -180,9 +180,6 @@ def make_model(name, images=POOL):
     return classifier.make(MODELS[name], Inputs(images.shape[1:], 10, 16.0, 0.1, 0.5))
 
 
-QUICKLY = {"xla_backend_optimization_level": 0}  # a program that runs once need not be fast
-
-
 @pytest.mark.parametrize("name", {options: name for name, options in MODELS.items()}.values())
 def test_a_model_gives_finite_logits_and_gradients_image_by_image(name):
     images = SMALLER if name in ("linear", "svm", "mlp", "cnn") else LARGER
@@ -191,7 +188,7 @@ def test_a_model_gives_finite_logits_and_gradients_image_by_image(name):
     normal = functools.partial(np.random.default_rng(1).normal, 0, 0.1)
     weights = jax.tree.map(lambda w: normal(w.shape).astype(w.dtype), shapes)
 
-    @functools.partial(jax.jit, compiler_options=QUICKLY)
+    @jax.jit
     def logits_and_gradient(weights, images):
         logits, backward = jax.vjp(lambda w: model.logits(w, images), weights)
         return logits, backward(jnp.ones_like(logits))[0]
@@ -211,7 +208,7 @@ def test_a_model_gives_finite_logits_and_gradients_image_by_image(name):
 
 @pytest.mark.parametrize("name", ["mlp", "cnn", "wang"])  # every way to start
 def test_a_models_first_weights_are_its_keys(name):
-    init = jax.jit(make_model(name, LARGER).init, compiler_options=QUICKLY)
+    init = jax.jit(make_model(name, LARGER).init)
     first, again, other = (jax.tree.leaves(jax.device_get(init(jax.random.key(s)))) for s in (0, 0, 1))
     assert all((a == b).all() for a, b in zip(first, again, strict=True))
     assert all((a != b).any() for a, b in zip(first, other, strict=True) if np.ptp(a) > 0)

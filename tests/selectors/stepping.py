@@ -10,8 +10,6 @@ import numpy as np
 from jfed.interfaces import Selector
 from jfed.types import Cohort, Feedback, Oracle, View
 
-QUICKLY = {"xla_backend_optimization_level": 0}  # a program of few rounds need not be fast
-
 
 class Rounds(NamedTuple):
     """What is known in each round before the choice, (T, K); a field that is left out is NaN in every round."""
@@ -43,7 +41,7 @@ def view(t: Any, horizon: int, rounds: Rounds, oracle: bool = False) -> View:
     )
 
 
-@functools.partial(jax.jit, static_argnums=0, compiler_options=QUICKLY)
+@functools.partial(jax.jit, static_argnums=0)
 def _walk(selector: Selector, params: Any, rounds: Rounds, key: Any) -> tuple[Any, Cohort]:
     horizon = rounds.available.shape[0]
 

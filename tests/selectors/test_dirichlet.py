@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
-from stepping import QUICKLY, Rounds, key_of, on_device, view, walk
+from stepping import Rounds, key_of, on_device, view, walk
 
 from jfed.errors import ConfigError
 from jfed.selectors import dirichlet
@@ -18,7 +18,7 @@ from jfed.types import Dims, Problem
 
 K, SIZE, LEVEL = 6, 3, 1e-4
 SELECTOR = dirichlet.make(Dims(K, K), dirichlet.Options())
-INIT = jax.jit(jax.vmap(SELECTOR.init, in_axes=(0, None)), compiler_options=QUICKLY)
+INIT = jax.jit(jax.vmap(SELECTOR.init, in_axes=(0, None)))
 
 
 def params(gamma2, k=SIZE):
@@ -89,7 +89,7 @@ def test_probabilities_too_small_for_floating_point_still_have_an_order():
     """At e^-200 apart the draw follows the order of q: four clients have a probability that a float32 cannot hold."""
     state = dirichlet.State(jnp.array([-400.0, 0.0, -1000.0, -200.0, -800.0, -600.0]))
     select, everybody = (
-        jax.jit(SELECTOR.select, compiler_options=QUICKLY),
+        jax.jit(SELECTOR.select),
         view(jnp.int32(1), 10, Rounds(jnp.ones(K, bool))),
     )
     for k, expected in ((1, {1}), (3, {1, 3, 0}), (5, {1, 3, 0, 5, 4})):

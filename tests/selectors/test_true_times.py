@@ -1,14 +1,12 @@
 """The schemes that know the true expected times: the best super arm, and RBCS-F's own problem without estimates."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import cs_ucb as ref_ucb
 from reference import rbcs_f as ref_rbcs
-from stepping import QUICKLY, Rounds, key_of, on_device, walk
+from stepping import Rounds, key_of, on_device, walk
 
 from jfed import schemes
 from jfed.envs import exchange
@@ -102,7 +100,7 @@ def test_rbcs_f_at_true_times_in_a_world_where_a_choice_changes_the_next_times()
         params = on_device(true_params(weight, k))
         nothing, everybody = jnp.full(K, jnp.nan), jnp.ones(K, bool)
 
-        @functools.partial(jax.jit, compiler_options=QUICKLY)
+        @jax.jit
         def rounds(about):
             def one(states, t):
                 place, mine = states
