@@ -157,6 +157,10 @@ def test_finished_blocks_are_not_dispatched_and_nothing_changes_after_the_end():
     same = [at[int(t)] for t in short["eval_round"].values if t % 3 == 0]
     np.testing.assert_array_equal(longer["test_loss"].values[:, same], short["test_loss"].values[:, : len(same)])
     assert (longer["test_loss"].values[:, -1:] == longer["test_loss"].values[:, 20:]).all()
+    # Rounds after the end are idle in the program, or filled in by the host: nobody can tell.
+    whole = run(points(controller__budgets=(3.0,)), [0, 1], jfed.Layout(block_size=2, chunk_rounds=40))
+    for name in whole.data_vars:
+        np.testing.assert_array_equal(whole[name], short[name], err_msg=str(name))
 
 
 def test_an_interrupted_run_ends_in_the_same_way(tmp_path):
