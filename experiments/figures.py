@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from jfed.analysis import box_by_class, lines, selection_heat, stacked_lines
 from jfed.analysis.costs import against, cost_grid
@@ -64,11 +65,20 @@ def participation(results: xr.Dataset, order: Sequence[str], title: str) -> Figu
     return stacked_lines(results["round"].values, panels, xlabel="communication round", title=title)
 
 
+def until_over(results: xr.Dataset, evaluated: NDArray[np.int32]) -> int:
+    """How many evaluations there were until every run was over: a budget ends runs before the last round."""
+    ended = results["ended_round"].values if "ended_round" in results else np.zeros(1)
+    last = evaluated[-1] if (ended == 0).any() else ended.max()
+    return int(np.searchsorted(evaluated, last)) + 1
+
+
 def accuracy(results: xr.Dataset, order: Sequence[str], title: str) -> dict[str, Figure]:
     """Figs. 5 and 6, and the same against what it cost: test accuracy by rounds, models sent, local steps and time."""
     values, evaluated = results["test_accuracy"].values, results["eval_round"].values
-    curves = by_scheme(results, values, order)
-    figures = {"accuracy": lines(evaluated, curves, xlabel="communication round", ylabel="test accuracy", title=title)}
+    shown = slice(until_over(results, evaluated))
+    curves = by_scheme(results, values[:, shown], order)
+    rounds, label = evaluated[shown], "test accuracy"
+    figures = {"accuracy": lines(rounds, curves, xlabel="communication round", ylabel=label, title=title)}
     for stem, (name, xlabel) in COSTS.items():
         each = results[name].values.astype(float)
         if stem == "time" and np.ptp(each) == 0:

@@ -17,6 +17,7 @@ from experiments import (
     eiffel_participants,
     eiffel_report,
     eiffel_tau,
+    figures,
 )
 from jfed.analysis.claims import read
 from jfed.config import digest
@@ -142,6 +143,12 @@ def test_what_is_measured_of_a_run():
     assert found["communication"] == pytest.approx(6 * 3 * 0.2)
     assert (found["accuracy_mean"], found["accuracy_worst10"], found["accuracy_jain"]) == (0.5, 0.5, 1.0)
     assert (found["mean_loss"], found["loss_variance"], found["worst10"], found["best10"]) == (3.0, 3.5, 6.0, 1.0)
+
+
+@pytest.mark.parametrize(("ended", "shown"), [([4, 9], 3), ([4, 10], 3), ([4, 3], 2), ([4, 0], 6), (None, 6)])
+def test_curves_over_rounds_end_where_the_last_run_does(ended, shown):
+    results = xr.Dataset() if ended is None else xr.Dataset({"ended_round": ("run", ended)})
+    assert figures.until_over(results, np.array([2, 5, 10, 15, 20, 22])) == shown
 
 
 def test_curves_over_a_setting():
