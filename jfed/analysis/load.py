@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from jfed.analysis.netcdf import read
 from jfed.errors import unknown
 
 
@@ -41,8 +42,7 @@ def load(path: str | Path) -> xr.Dataset:
 
 def _opened(file: Path) -> xr.Dataset:
     try:
-        with xr.open_dataset(file, engine="h5netcdf") as opened:
-            part = opened.load()
+        part = read(file)
     except (OSError, ValueError, KeyError, RuntimeError):
         raise ValueError(f"{file} is damaged: delete it, and run its experiment again to have it remade.") from None
     if {"method", "mode", "seed"} - set(part.coords):

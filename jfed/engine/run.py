@@ -15,6 +15,7 @@ import xarray as xr
 
 from jfed import config as configs
 from jfed import prng, store
+from jfed.analysis import netcdf
 from jfed.analysis.load import combine
 from jfed.engine import checkpoint, memory
 from jfed.engine.checkpoint import Arrays, Saved, joined, named
@@ -114,8 +115,7 @@ def run(
                     store.write_manifest(out, entry)
     for unit in units:
         if unit.id not in parts:
-            with xr.open_dataset(store.unit_path(out, unit.id), engine="h5netcdf") as opened:
-                parts[unit.id] = opened.load()
+            parts[unit.id] = netcdf.read(store.unit_path(out, unit.id))
     return combine([parts[u.id] for u in units])
 
 

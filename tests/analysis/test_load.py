@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from jfed.analysis import load
+from jfed.analysis import load, netcdf
 from jfed.errors import ConfigError
 
 
@@ -24,6 +24,24 @@ def made(scheme="uniform", seeds=(0, 1), rounds=3, config="c", broken=False, **c
         },
         {"seed": ("run", list(seeds)), "round": np.arange(rounds) + 1, "eval_round": [1, rounds], **per_run, **apart},
     )
+
+
+def test_files_are_read_as_xarray_reads_them(tmp_path):
+    written = made(name="ä").assign(
+        bits=(("run", "byte"), np.array([[1, 255], [0, 7]], np.uint8)),
+        gap=(("run", "client"), np.array([[0.5, np.nan], [np.inf, -0.0]], np.float32)),
+        yes=("run", [True, False]),
+        names=("client", ["a", "longer"]),
+        none=(("run", "nobody"), np.zeros((2, 0), np.int32)),
+        scalar=7,
+    )
+    written.attrs = {"block_size": 1, "version": "0.1", "shape": [2, 3], "rate": 0.5}
+    written["gap"].attrs["unit"] = "s"
+    written.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    got, expected = netcdf.read(tmp_path / "a.nc"), xr.load_dataset(tmp_path / "a.nc", engine="h5netcdf")
+    xr.testing.assert_identical(got, expected)
+    assert {k: v.dtype for k, v in got.variables.items()} == {k: v.dtype for k, v in expected.variables.items()}
+    xr.testing.assert_identical(got, written)
 
 
 def test_levels_of_a_sweep():
