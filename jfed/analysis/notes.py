@@ -78,8 +78,8 @@ def _pairing_note(rows: tuple[Comparison, ...]) -> str:
     if not known:
         return "What pairing saves cannot be told: some scheme's scores never vary."
     correlations, shares = (sorted(column) for column in zip(*known, strict=True))
-    spread = _range([f"{r:.2f}" for r in (correlations[0], correlations[-1])])
-    saved = _range([f"{100 * share:.0f}" for share in (shares[0], shares[-1])])
+    spread = _range([f"{r:z.2f}" for r in (correlations[0], correlations[-1])])
+    saved = _range([f"{100 * share:z.0f}" for share in (shares[0], shares[-1])])
     return (
         f"Pairing: two schemes' scores correlate by {spread} over seeds; it saves {saved} % of a difference's variance."
     )
