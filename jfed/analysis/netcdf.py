@@ -1,6 +1,6 @@
 """Reading the NetCDF files that the engine wrote.
 
-By h5py, and xarray for the conventions: through h5netcdf xarray opens a file of forty variables twenty times slower,
+By h5py, and xarray for the conventions: through h5netcdf xarray takes several times as long to open a file of forty variables,
 and a sweep may have hundreds of files.
 """
 
