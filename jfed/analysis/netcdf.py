@@ -1,7 +1,7 @@
 """Reading the NetCDF files that the engine wrote.
 
-By h5py, and xarray for the conventions: through h5netcdf xarray takes several times as long to open a file of forty variables,
-and a sweep may have hundreds of files.
+By h5py, and xarray for the conventions: through h5netcdf it takes xarray several times as long to open a file of forty
+variables, and a sweep may have hundreds of files.
 """
 
 from pathlib import Path
