@@ -28,7 +28,7 @@ from support import (
 import jfed
 from jfed import prng
 from jfed.algorithms import deadline
-from jfed.engine import feed, simulate, units
+from jfed.engine import simulate, units
 from jfed.engine.lanes import LANES
 from jfed.engine.simulate import due
 from jfed.engine.units import Layout
@@ -81,15 +81,6 @@ def test_neither_the_initial_model_nor_the_split_depends_on_the_scheme():
         np.testing.assert_array_equal(a, b)
     leaves = jax.tree.leaves(states[0])
     assert any((leaf[0] != leaf[1]).any() for leaf in leaves)  # but on the seed they do
-
-
-def test_devices_of_one_memory_share_one_pool():
-    pools = [feed.pool("digits", None, number) for number in (1, 2)]
-    for name in ("images", "labels"):
-        parts = [part.data for pool in pools for part in getattr(pool, name).addressable_shards]
-        assert len(parts) == 3 and len({part.unsafe_buffer_pointer() for part in parts}) == 1
-    digits = feed.dataset("digits", None)
-    np.testing.assert_array_equal(pools[1].images, np.concatenate([digits.images, digits.test_images]))
 
 
 def test_seeds_set_apart_change_only_what_they_should(plain):

@@ -1,14 +1,15 @@
-"""Blocks that do not fit into memory are cut into smaller ones, and a failure says what would fit."""
+"""Blocks that do not fit into memory are cut up, a failure says what would fit, and images are there once."""
 
 import logging
 
 import jax
+import numpy as np
 import psutil
 import pytest
 from support import LAYOUT, SELECTION, TRAINING, T, assert_same_bits, points, run
 
 import jfed.engine.run as host
-from jfed.engine import memory, units
+from jfed.engine import feed, memory, units
 from jfed.engine.units import Layout
 from jfed.errors import ConfigError
 
@@ -82,3 +83,12 @@ def test_two_hundred_points_in_one_process_keep_memory_flat():
     sweep(0)
     after = [sweep(first) for first in (50, 100, 150)]
     assert after[-1] - after[0] < 20  # megabytes
+
+
+def test_devices_of_one_memory_share_one_pool():
+    pools = [feed.pool("digits", None, number) for number in (1, 2)]
+    for name in ("images", "labels"):
+        parts = [part.data for pool in pools for part in getattr(pool, name).addressable_shards]
+        assert len(parts) == 3 and len({part.unsafe_buffer_pointer() for part in parts}) == 1
+    digits = feed.dataset("digits", None)
+    np.testing.assert_array_equal(pools[1].images, np.concatenate([digits.images, digits.test_images]))
