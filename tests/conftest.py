@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_configure(config):
-    """Let XLA optimise nothing in the quick suite, so that it compiles four times faster; `-m proof` optimises fully.
+    """Let XLA optimise nothing in the quick suite, so that it compiles over three times faster; `-m proof` does.
 
     So numbers are rounded otherwise than in use, which has found a choice that hung on two equal roundings. Without
     optimisation LLVM fails on some AVX-512 code ("Cannot select: SUBV_BROADCAST_LOAD"), so AVX2 has to do.

@@ -39,16 +39,18 @@ ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.usefixtures("plain_pdf")
 
 
-def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys):
+@pytest.mark.parametrize("algorithms", [("fedprox",), pytest.param(("fedavg", "fedprox"), marks=pytest.mark.proof)])
+def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys, algorithms):
     quick = cifar_e3cs.PRESETS["quick"]
     settings = dataclasses.replace(
         quick, seeds=2, num_rounds=3, out=tmp_path, schemes=("uniform", "fedcs"), eval_every=2, targets=(0.01, 0.99),
-        algorithms=("fedprox",), cohort_sizes=(8, 5),
+        algorithms=algorithms, cohort_sizes=(8, 5),
     )  # fmt: skip
     e3cs_training.main(settings)
     said = capsys.readouterr().out
     assert "digits" in said and "CIFAR" not in said and "> 3" in said
-    levels = [f"primary_fedprox_{k}" for k in (8, 5)]
+    levels = [f"primary_{x}_8" for x in algorithms] + [f"primary_{algorithms[0]}_5"]
+    many = 4 * len(levels)
     tables = ("cep", "final_accuracy", "last10_accuracy", "rounds_to_accuracy", "rounds_to_1")  # nobody reaches 99 %
     assert {p.stem for p in (tmp_path / "tables").glob("*.tex")} == {f"{t}_{x}" for t in tables for x in levels}
     figures = ("accuracy", "accuracy_by_models", "accuracy_by_steps", "participation", "selections", "selection_map")
@@ -56,9 +58,9 @@ def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys)
     assert {p.stem for p in (tmp_path / "figures").glob("*.png")} == {f"{f}_{x}" for f in figures for x in levels}
     assert all(p.stat().st_size > 2000 for p in (tmp_path / "figures").iterdir())
     results = jfed.load(tmp_path)
-    assert results.sizes["run"] == 8 and list(results["eval_round"].values) == [2, 3]
+    assert results.sizes["run"] == many and list(results["eval_round"].values) == [2, 3]
     runs = pd.read_csv(tmp_path / "tables" / "per_run.csv")
-    assert runs["cep"].sum() == results["num_succeeded"].sum() and len(runs) == 8
+    assert runs["cep"].sum() == results["num_succeeded"].sum() and len(runs) == many
     assert set(runs["scheme"]) == {"uniform", "fedcs (oracle)"}
     assert (runs["rounds to 1 %"] == 2).all() and np.isinf(runs["rounds to 99 %"]).all()
 

@@ -58,7 +58,7 @@ def _host_pool(name: str, data_dir: str | None) -> tuple[NDArray[np.uint8], NDAr
 def _end_to_end(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     """Both in one array that CPU devices can use in place: for that XLA wants it to begin at a cache line.
 
-    NumPy asks the system for huge pages: images picked at random from small ones take a fifth longer.
+    NumPy asks the system for huge pages: images picked at random from small ones take a sixth longer.
     """
     shape = (len(first) + len(second), *first.shape[1:])
     size = first.nbytes + second.nbytes

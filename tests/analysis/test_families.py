@@ -39,7 +39,7 @@ def wide(frame):
     n=st.integers(3, 14),
     seed=st.integers(0, 2**16),
 )
-@settings(max_examples=15)
+@settings(max_examples=25)
 def test_verdict_interval_and_corrected_p_agree(effects, test, correction, n, seed):
     frame = tidy({f"s{i}": e for i, e in enumerate(effects)}, n, seed)
     result = compare(frame, "m", test=test, correction=correction)

@@ -88,10 +88,7 @@ def test_a_small_gamma2_is_uneven_and_a_large_one_even():
 def test_probabilities_too_small_for_floating_point_still_have_an_order():
     """At e^-200 apart the draw follows the order of q: four clients have a probability that a float32 cannot hold."""
     state = dirichlet.State(jnp.array([-400.0, 0.0, -1000.0, -200.0, -800.0, -600.0]))
-    select, everybody = (
-        jax.jit(SELECTOR.select),
-        view(jnp.int32(1), 10, Rounds(jnp.ones(K, bool))),
-    )
+    select, everybody = jax.jit(SELECTOR.select), view(jnp.int32(1), 10, Rounds(jnp.ones(K, bool)))
     for k, expected in ((1, {1}), (3, {1, 3, 0}), (5, {1, 3, 0, 5, 4})):
         for t in range(5):
             _, cohort = select(key_of(0, t), state, on_device(params(0.1, k)), everybody)
