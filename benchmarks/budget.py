@@ -69,7 +69,7 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
 def search_s(config: jfed.Config) -> float:
     """Seconds of one search."""
     options = config.controller
-    params = jax.tree.map(jnp.asarray, adaptive.params(options, configs.problem(config)))
+    params = jax.tree.map(jnp.asarray, options.params(configs.problem(config)))
     one, no = jnp.float32(1.0), jnp.bool_(False)
     start = adaptive.State(
         tau=jnp.int32(50), before=jnp.int32(0), spent=jnp.zeros(1), step=jnp.full(1, 0.013), exchange=jnp.full(1, 0.26),

@@ -18,9 +18,10 @@ from flax import linen
 from jax.sharding import Mesh, PartitionSpec
 
 from benchmarks import report
+from jfed import catalog
 from jfed.algorithms import local_sgd
 from jfed.engine.lanes import LANES, Data, Jobs
-from jfed.models import MODELS, classifier, cnn, losses
+from jfed.models import classifier, cnn, losses
 from jfed.types import Dims, Memory
 
 CLIENTS, BATCH = 20, 40
@@ -73,7 +74,7 @@ def _renamed(weights: Any) -> Any:
 
 def _ours(options: cnn.Options, inputs: classifier.Inputs) -> tuple[Callable[..., Any], Any]:
     model = classifier.make(options, inputs)
-    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, BATCH), local_sgd.Options(), losses.mean_loss(model))
+    algorithm = local_sgd.Options().make(Dims(CLIENTS, CLIENTS, BATCH), losses.mean_loss(model))
     params = local_sgd.Params(*(jnp.full(1, x) for x in (RATE, MOMENTUM, 0.0)))
     clients = jnp.arange(CLIENTS, dtype=jnp.int32)
     jobs = Jobs(
@@ -134,7 +135,7 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
     notes = []
     devices = len(jax.devices())
     for name, (inputs, target) in CASES.items():
-        options: Any = MODELS[name]
+        options: Any = catalog.find("model", name)
         data = _data(inputs)
         train, weights = _ours(options, inputs)
         ours, result = _timed(train, weights, data, devices)

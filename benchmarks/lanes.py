@@ -28,7 +28,7 @@ def timed(case: Case, runs: int, lane: str, precision: str | None) -> tuple[Call
     """A function that returns client-steps a second, and the bytes of temporaries."""
     work = setting(case)
     model = classifier.make(case.options, case.inputs)
-    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, 45), local_sgd.Options(), losses.mean_loss(model))
+    algorithm = local_sgd.Options().make(Dims(CLIENTS, CLIENTS, 45), losses.mean_loss(model))
     params = local_sgd.Params(*(jnp.full(runs, x) for x in (RATE, MOMENTUM, 0.0)))
     weights, positions, sizes = (
         jax.tree.map(lambda x: jnp.repeat(x, runs, 0), x)

@@ -13,7 +13,6 @@ import jax
 import jfed
 from benchmarks import report
 from jfed.data import load
-from jfed.models import MODELS
 
 ROUNDS = 10
 
@@ -21,9 +20,9 @@ ROUNDS = 10
 def config() -> jfed.Config:
     """The experiment's setting, or a small one."""
     if load.where("emnist_letters"):
-        training = jfed.Training(dataset="emnist_letters", model=MODELS["e3cs-emnist"])
+        training = jfed.Training(dataset="emnist_letters", model="e3cs-emnist")
         return jfed.Config(num_rounds=ROUNDS, training=training)
-    training = jfed.Training(samples_per_client=35, test_set="official", model=MODELS["cnn"], batch_size=10)
+    training = jfed.Training(samples_per_client=35, test_set="official", model="cnn", batch_size=10)
     return jfed.Config(num_clients=40, cohort_size=8, num_rounds=ROUNDS, training=training)
 
 

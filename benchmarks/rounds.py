@@ -21,10 +21,10 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 from benchmarks import report, workers
-from jfed import ops, prng
+from jfed import catalog, ops, prng
 from jfed.algorithms import local_sgd
 from jfed.engine.lanes import LANES, Data, Jobs
-from jfed.models import MODELS, classifier, dense, losses
+from jfed.models import classifier, dense, losses
 from jfed.types import Dims, Memory
 
 CLIENTS, BATCH = 20, 45
@@ -36,7 +36,7 @@ TOLERANCE = 1e-4
 class Case(NamedTuple):
     """One row's work. Attributes: shape: height, width, channels; samples: images of a client."""
 
-    options: classifier.Options
+    options: classifier.ModelOptions
     shape: tuple[int, int, int] = (28, 28, 1)
     classes: int = 10
     samples: int = 450
@@ -60,8 +60,8 @@ class Case(NamedTuple):
 CASES = {
     "softmax 784-10": Case(dense.Options()),
     "MLP 784-200-10": Case(dense.Options((200,))),
-    "CNN e3cs-emnist": Case(MODELS["e3cs-emnist"], classes=26),
-    "CNN e3cs-cifar": Case(MODELS["e3cs-cifar"], (32, 32, 3), samples=90),
+    "CNN e3cs-emnist": Case(catalog.find("model", "e3cs-emnist"), classes=26),
+    "CNN e3cs-cifar": Case(catalog.find("model", "e3cs-cifar"), (32, 32, 3), samples=90),
 }
 
 
@@ -91,7 +91,7 @@ def setting(case: Case) -> Setting:
     """The work of a round for a model."""
     pixels, labels = images(case)
     model = classifier.make(case.options, case.inputs)
-    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, BATCH), local_sgd.Options(), losses.mean_loss(model))
+    algorithm = local_sgd.Options().make(Dims(CLIENTS, CLIENTS, BATCH), losses.mean_loss(model))
     one = local_sgd.Params(jnp.float32(RATE), jnp.float32(MOMENTUM), jnp.float32(0))
     positions = np.arange(CLIENTS * case.samples, dtype=np.int32).reshape(1, CLIENTS, -1)
     data = Data(

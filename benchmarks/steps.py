@@ -30,7 +30,7 @@ def counted(lane: str) -> tuple[int, int, int]:
         nonlocal executed
         executed += 1
 
-    original = local_sgd.make
+    original = local_sgd.Options.make
 
     def make(*args: Any) -> Algorithm:
         algorithm = original(*args)
@@ -48,7 +48,7 @@ def counted(lane: str) -> tuple[int, int, int]:
         num_clients=CLIENTS, cohort_size=COHORT, num_rounds=ROUNDS, eval_every=ROUNDS, training=training
     )
     simulate.program.cache_clear()  # it holds programs that do not count
-    with mock.patch.object(local_sgd, "make", make):
+    with mock.patch.object(local_sgd.Options, "make", make):
         layout = jfed.Layout(lane=lane, record_selected=True)
         points = jfed.methods(config, ["e3cs-0.5"])
         results = jfed.run(points, range(SEEDS), layout=layout, progress=False)

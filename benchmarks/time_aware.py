@@ -87,7 +87,7 @@ def _ridge(repeats: int) -> report.Row:
     played = jnp.asarray(rng.random((RUNS, CLIENTS, 30, 3)), jnp.float32)
     gram, moment = jnp.einsum("rcij,rcik->rcjk", played, played), played.sum(2)
     context = jnp.asarray(rng.random((RUNS, CLIENTS, 3)), jnp.float32)
-    params = jax.tree.map(jnp.asarray, rbcs_f.params(RBCS_F.selector, problem(RBCS_F)))
+    params = jax.tree.map(jnp.asarray, RBCS_F.selector.params(problem(RBCS_F)))
 
     def unrolled(gram: Array, moment: Array, context: Array) -> Array:
         state = rbcs_f.State(jnp.zeros(CLIENTS), gram.transpose(1, 2, 0), moment.T)

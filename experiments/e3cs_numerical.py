@@ -21,10 +21,10 @@ from experiments.figures import participation, selections, success_rates
 from jfed.analysis import compare, comparisons_table, jain
 from jfed.analysis.load import schemes
 from jfed.analysis.tables import Table
+from jfed.catalog import scheme as method
 from jfed.commands.settings import parse_settings
 from jfed.config import Config
 from jfed.errors import require
-from jfed.schemes import method
 from jfed.selectors.e3cs import quota_schedule
 from jfed.sweep import Point, changed, methods
 

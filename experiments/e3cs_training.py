@@ -15,10 +15,10 @@ from experiments.figures import participation, selection_map, selections, succes
 from experiments.training import Settings as Shared
 from experiments.training import further, run
 from experiments.training_report import ACCURACIES, Study
-from jfed.algorithms import ALGORITHMS
+from jfed import catalog
 from jfed.config import Config
-from jfed.errors import require, unknown
-from jfed.schemes import Mode
+from jfed.errors import require
+from jfed.members import Mode
 from jfed.sweep import Point, methods
 
 SCHEMES = ("uniform", "fedcs", "pow-d", "e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-inc")
@@ -45,9 +45,6 @@ class Settings(Shared):
 
 def points(settings: Settings) -> list[Point]:
     """One point per setting and scheme."""
-    for name in settings.algorithms:
-        if name not in ALGORITHMS:
-            raise unknown("algorithm", name, ALGORITHMS)
     for name in ("partitions", "algorithms", "cohort_sizes", "schemes"):
         require(len(getattr(settings, name)) > 0, f"Give at least one of --{name.replace('_', '-')}.")
     found = [
@@ -61,8 +58,8 @@ def points(settings: Settings) -> list[Point]:
 
 
 def _points(settings: Settings, partition: str, algorithm: str, cohort_size: int) -> list[Point]:
-    options = ALGORITHMS[algorithm]
-    if options.prox > 0:
+    options = catalog.find("algorithm", algorithm)
+    if getattr(options, "prox", 0.0) > 0:
         options = replace(options, prox=settings.prox)
     base = Config(
         num_clients=settings.num_clients,

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import jfed
 from experiments.training import Settings as Shared
-from jfed.algorithms import ALGORITHMS
+from jfed import catalog
 from jfed.algorithms.deadline import Reading
+from jfed.catalog import scheme as method
 from jfed.config import Config
 from jfed.controllers import adaptive
 from jfed.controllers import eiffel as control
 from jfed.envs import edge
 from jfed.errors import require
-from jfed.schemes import method
 from jfed.sweep import Point
 
 CASES = {"iid": 1.0, "non-iid": 2.0}
@@ -91,10 +91,10 @@ class Settings(Shared):
         require(0 < budget < inf, f"A budget must be positive and finite, found {budget:g}.")
         training = self.training(
             "wang_case",
-            ALGORITHMS["q-fedavg" if scheme == "q-ffl" else "adaptive"],
+            catalog.find("algorithm", "q-fedavg" if scheme == "q-ffl" else "adaptive"),
             partition_options=(("case", CASES[data]),),
             samples_per_client=self.samples // self.num_clients,
-            returns="best" if self.mode == "corrected" else "last",
+            final_model="best" if self.mode == "corrected" else "last",
         )
         return Config(
             num_clients=self.num_clients,

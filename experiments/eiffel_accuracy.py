@@ -17,9 +17,9 @@ import jfed
 from experiments import eiffel
 from experiments.common import Output, command
 from experiments.eiffel_report import compared, frame, over, written
+from jfed.catalog import scheme as method
 from jfed.envs import edge
 from jfed.errors import require
-from jfed.schemes import method
 from jfed.sweep import Point
 
 TAUS = (1, 2, 3, 5, 7, 10, 20, 30, 50, 70, 100)
@@ -66,7 +66,7 @@ def centralised(settings: Settings, data: str) -> Point:
         "environment": edge.Options(step_s=ALONE_S, exchange_s=(0.0, 0.0)),
         "controller.budgets": (float(settings.budget),),
         "controller.stop": "last",  # and the last model, as in the public code
-        "training.returns": "last",
+        "training.final_model": "last",
     }
     return Point(jfed.replace(point.config, delta), point.coords | {"curve": "centralised", "tau": 0})
 

@@ -148,7 +148,7 @@ def promises(results: xr.Dataset, beta: float) -> tuple[np.ndarray, np.ndarray]:
 def regret_bound(config: Config, delta: float = 0.05) -> float:
     """Theorem 3 in seconds a round. R is the largest expected time, which bounds the noise; K, never given, is 1."""
     world, scheme, num_rounds = config.environment, config.selector, config.num_rounds
-    theta = exchange.params(world, problem(config)).theta
+    theta = world.params(problem(config)).theta
     largest = np.array([1 / world.capacity[0], 1, world.model_bits / world.bandwidth_hz[0]])
     noise, L, S = float((theta @ largest).max()), np.linalg.norm(largest), np.linalg.norm(theta, axis=1).max()
     width = 2 * noise * np.sqrt(3 * np.log((1 + num_rounds * L**2 / scheme.ridge) / delta))

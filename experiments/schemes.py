@@ -10,42 +10,37 @@ from pathlib import Path
 
 import jfed
 from experiments.common import command
+from jfed import catalog
 from jfed.engine.spec import build
 from jfed.engine.units import Layout, plan
-from jfed.envs import ENVIRONMENTS
 from jfed.errors import ConfigError
-from jfed.schemes import FAMILIES, METHODS, QUOTAS, has_modes, method
 
 README = Path(__file__).parent.parent / "README.md"
 MARKS = ("<!-- schemes: written by python -m experiments.schemes -->", "<!-- end of schemes -->")
+WORLDS = catalog.names("environment")
+EXAMPLES = {"dirichlet": "10"}
 BASE = jfed.Config(num_clients=40, cohort_size=8, num_rounds=500)
 TRAINING = jfed.Training(samples_per_client=35, test_set="official", test_fraction=0.0)
-QUOTA = "quota, a share of k/K, or inc"
 
 
-def families() -> dict[str, tuple[str, str]]:
-    """Schemes with a number: an example, and what the number is."""
-    examples = {name: f"{name}-{10 if name == 'dirichlet' else 0.5}" for name in (*QUOTAS, *FAMILIES)}
-    return {name: (examples[name], QUOTA if name in QUOTAS else FAMILIES[name][0]) for name in examples}
-
-
-def row(name: str, example: str, number: str) -> str:
-    """One scheme's line."""
-    options = method(example)
+def row(key: str, entry: catalog.Entry) -> str:
+    """Return one scheme's line."""
+    number = entry.name.meaning
+    example = key.replace("NUMBER", EXAMPLES.get(entry.name.name, "0.5"))
+    options = catalog.scheme(example)
     words = (sys.modules[type(options).__module__].__doc__ or "").splitlines()[0].rstrip(".")
-    if not number and not has_modes(example):  # several names of one file
+    if not number and not catalog.has_modes(example):  # several names of one file
         own = [f"{f.name} {getattr(options, f.name)}" for f in fields(options) if getattr(options, f.name) != f.default]
         words += f" ({', '.join(own)})" if own else ""
-    tried = {world: _tried(example, world) for world in ENVIRONMENTS}
+    tried = {world: _tried(example, world) for world in WORLDS}
     point = jfed.Point(jfed.replace(BASE, {"selector": options, "training": TRAINING}), {})
     selector = build(plan([point], [0], Layout())[0].spec).selector
     needs = [word for word, wanted in (("the truth", selector.needs_oracle), ("losses", selector.probe)) if wanted]
-    label = f"`{name}-NUMBER`" if number else f"`{name}`"
-    return f"| {label} | {words} | {number or '-'} | {', '.join(needs) or '-'} | {' | '.join(tried.values())} |"
+    return f"| `{key}` | {words} | {number or '-'} | {', '.join(needs) or '-'} | {' | '.join(tried.values())} |"
 
 
 def _tried(example: str, world: str) -> str:
-    delta = {"selector": method(example), "environment": ENVIRONMENTS[world].options()}
+    delta = {"selector": example, "environment": world}
     refused = ""
     for words, training in (("yes", None), ("with training", TRAINING)):
         try:
@@ -59,10 +54,9 @@ def _tried(example: str, world: str) -> str:
 
 def table() -> str:
     """The whole table, with its marks."""
-    worlds = " | ".join(ENVIRONMENTS)
-    lines = [f"| scheme | what it is | number | needs | {worlds} |", "|---" * (4 + len(ENVIRONMENTS)) + "|"]
-    lines += [row(name, name, "") for name in METHODS]
-    lines += [row(name, *pair) for name, pair in families().items()]
+    lines = [f"| scheme | what it is | number | needs | {' | '.join(WORLDS)} |", "|---" * (4 + len(WORLDS)) + "|"]
+    known = {key: entry for key, entry in catalog.shipped("selector").items() if entry.name.name in key}
+    lines += [row(key, entry) for key, entry in sorted(known.items(), key=lambda item: bool(item[1].name.number))]
     return "\n".join([MARKS[0], *lines, MARKS[1]])
 
 

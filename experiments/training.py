@@ -18,8 +18,7 @@ from jfed.analysis.load import part, swept
 from jfed.commands.settings import parse_axes, parse_settings, require_tune_seeds
 from jfed.config import Training
 from jfed.data.load import load
-from jfed.errors import require, unknown
-from jfed.models import MODELS
+from jfed.errors import require
 from jfed.sweep import Point, changed, coordinate, product
 
 
@@ -65,8 +64,6 @@ class Settings:
 
     def training(self, partition: str, algorithm: Any = None, **further: Any) -> Training:
         """The training that these flags describe; `algorithm` are options of a kind, FedAvg's by default."""
-        if self.model not in MODELS:
-            raise unknown("model", self.model, MODELS)
         rates = {"learning_rate": self.learning_rate}
         if algorithm is None or jfed.config.has(algorithm, "momentum"):
             rates["momentum"] = self.momentum
@@ -77,10 +74,10 @@ class Settings:
             partition=partition,
             test_fraction=self.test_fraction,
             test_set=self.test_set,
-            model=MODELS[self.model],
+            model=self.model,
             algorithm=jfed.replace(algorithm or local_sgd.Options(), rates),
             batch_size=self.batch_size,
-            missing=self.missing,
+            average_over=self.missing,
             **further,
         )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jfed.analysis.load import load as load
+    from jfed.catalog import scheme as scheme
     from jfed.config import Config as Config
     from jfed.config import Training as Training
     from jfed.config import replace as replace
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from jfed.errors import ConfigError as ConfigError
     from jfed.prng import crossed_seeds as crossed_seeds
     from jfed.prng import seeds as seeds
-    from jfed.schemes import method as method
     from jfed.sweep import Point as Point
     from jfed.sweep import methods as methods
     from jfed.sweep import product as product
@@ -33,7 +33,7 @@ _HOME = {
     "load": "jfed.analysis.load",
     "Config": "jfed.config",
     "Training": "jfed.config",
-    "method": "jfed.schemes",
+    "scheme": "jfed.catalog",
     "replace": "jfed.config",
     "outcomes": "jfed.engine.outcomes",
     "run": "jfed.engine.run",

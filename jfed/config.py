@@ -7,22 +7,21 @@ sizes) shape the compiled program, everything else is dynamic.
 import dataclasses
 import hashlib
 import json
+import logging
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_type_hints
+from dataclasses import InitVar, dataclass
+from typing import Any, Literal
 
 import numpy as np
 
-from jfed.algorithms import estimating, local_sgd, q_fedavg
+from jfed import catalog
 from jfed.algorithms.deadline import Reading
-from jfed.controllers import CONTROLLERS, epochs
-from jfed.envs import ENVIRONMENTS, volatility
 from jfed.errors import require, unknown
-from jfed.models import cnn, dense, svm
-from jfed.options import Member, fits
-from jfed.selectors import SELECTORS, e3cs
+from jfed.options import fits, hints, typed
 from jfed.types import Problem
+
+log = logging.getLogger("jfed")
 
 
 @dataclass(frozen=True)
@@ -40,14 +39,28 @@ class Training:
     """Share of a client's images that it keeps for testing."""
     test_set: Literal["reserved", "official"] = "reserved"
     """What accuracy is measured on: the union of what clients set aside, or the data set's own test images."""
-    model: dense.Options | cnn.Options | svm.Options = field(default_factory=dense.Options)
-    algorithm: local_sgd.Options | estimating.Options | q_fedavg.Options = field(default_factory=local_sgd.Options)
+    model: Any = "linear"
+    """A name, or options on `jfed.ModelOptions`."""
+    algorithm: Any = "fedavg"
+    """A name, or options on `jfed.AlgorithmOptions`."""
     batch_size: int = 40
-    missing: Reading = "all"
+    average_over: Reading = "all"
     """Who counts in the average: all (the global model stands in), selected or returned; or unscaled, as in Eiffel."""
-    returns: Literal["last", "best", "mean"] = "last"
+    final_model: Literal["last", "best", "mean"] = "last"
     """Which model is tested: the last one, the best so far by what clients estimate (the algorithm must do so), or the
     mean of those after each round."""
+    missing: InitVar[Any] = None
+    """The former name of `average_over`."""
+    returns: InitVar[Any] = None
+    """The former name of `final_model`."""
+
+    def __post_init__(self, missing: Any, returns: Any) -> None:
+        """Put options in the place of names."""
+        for old, value in (("missing", missing), ("returns", returns)):
+            if value is not None:
+                _say_renamed(old)
+                object.__setattr__(self, RENAMED[old], value)
+        _resolve(self, "model", "algorithm")
 
 
 @dataclass(frozen=True)
@@ -59,51 +72,53 @@ class Config:
     num_rounds: int = 2500
     eval_every: int = 1
     """The model is evaluated every so many rounds, and after the last."""
-    selector: Any = field(default_factory=e3cs.Options)
-    environment: Any = field(default_factory=volatility.Options)
-    controller: Any = field(default_factory=epochs.Options)
+    selector: Any = "e3cs-0.5"
+    """A name, or options on `jfed.SelectorOptions`."""
+    environment: Any = "volatility"
+    """A name, or options on `jfed.EnvironmentOptions`."""
+    controller: Any = "epochs"
+    """A name, or options on `jfed.ControllerOptions`."""
     training: Training | None = None
     """None is a selection-only run."""
 
+    def __post_init__(self) -> None:
+        """Put options in the place of names."""
+        _resolve(self, "selector", "environment", "controller")
 
-def named(room: Mapping[str, Member], options: Any) -> tuple[str, Any]:
-    """The name of the member to which these options belong, and the options."""
-    for name, member in room.items():
-        if type(options) is member.options:
-            return name, options
-    raise unknown("kind of options", type(options).__module__, (m.options.__module__ for m in room.values()))
+
+RENAMED = {"missing": "average_over", "returns": "final_model"}
+
+
+def _say_renamed(old: str) -> None:
+    log.warning(f"training.{old} is called training.{RENAMED[old]} now; the old name is still read.")
+
+
+def _resolve(node: Any, *rooms: str) -> None:
+    for room in rooms:
+        object.__setattr__(node, room, catalog.resolve(room, getattr(node, room)))
 
 
 # -------------------------------------------------------------------------------------------------- deltas
 
 
 def problem(config: Config) -> Problem:
-    """What every member may need to know before a run starts."""
-    name, world = named(ENVIRONMENTS, config.environment)
-    member = ENVIRONMENTS[name]
+    """Return what every member may need to know before a run starts."""
+    world = config.environment
     known = Problem(
         num_clients=config.num_clients,
         cohort_size=config.cohort_size,
         num_rounds=config.num_rounds,
-        availability=member.availability(world),
+        availability=world.expected_availability(),
         learning_rate=float("nan") if config.training is None else config.training.algorithm.learning_rate,
-        demand=member.demand(world),
-        costs=member.costs(world, config.num_clients),
+        demand=world.demand_range(),
+        costs=world.costs(config.num_clients),
     )
-    scheme, options = named(SELECTORS, config.selector)
-    return known._replace(first_cohort=SELECTORS[scheme].first_cohort(options, known))
-
-
-def features(config: Config) -> tuple[str, ...]:
-    """Names of what a client reports of itself."""
-    name, _ = named(ENVIRONMENTS, config.environment)
-    return ENVIRONMENTS[name].features
+    return known._replace(first_cohort=config.selector.first_cohort(known))
 
 
 def resources(config: Config) -> int:
-    """How many types of resources the world counts; time alone, where it says nothing of costs."""
-    name, world = named(ENVIRONMENTS, config.environment)
-    costs = ENVIRONMENTS[name].costs(world, config.num_clients)
+    """Return how many types of resources the world counts; time alone, where it says nothing of costs."""
+    costs = config.environment.costs(config.num_clients)
     return 1 if costs is None else len(costs.step)
 
 
@@ -114,6 +129,10 @@ def replace(config: Any, delta: Mapping[str, Any]) -> Any:
         ConfigError: a path names no field, or a value is not of the field's type.
     """
     for path, value in delta.items():
+        head, dot, last = path.rpartition(".")
+        if head in ("training", "") and last in RENAMED and not has(config, path):
+            _say_renamed(last)
+            path = head + dot + RENAMED[last]
         config = _replace(config, path.split("."), value, path)
     return config
 
@@ -139,6 +158,8 @@ def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
         value = _replace(getattr(node, path[0]), path[1:], value, whole)
     else:
         value = plain(value)
+        if path[0] in catalog.ROOMS and isinstance(node, Config | Training):
+            value = catalog.resolve(path[0], value)
         _require_type(node, path[0], value, whole)
     return dataclasses.replace(node, **{path[0]: value})
 
@@ -149,7 +170,7 @@ def plain(value: Any) -> Any:
 
 
 def _require_type(node: Any, name: str, value: Any, whole: str) -> None:
-    hint = get_type_hints(type(node))[name]
+    hint = hints(type(node))[name]
     wanted = hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
     require(fits(value, hint), f"{whole} must be {wanted}, found {value!r}.")
 
@@ -158,9 +179,9 @@ def _require_type(node: Any, name: str, value: Any, whole: str) -> None:
 
 
 def canonical(node: Any) -> Any:
-    """Plain JSON values: dataclasses as {"": their module's name, field: ...}."""
+    """Return plain JSON values: dataclasses as {"": their full name, field: ...}."""
     if dataclasses.is_dataclass(node) and not isinstance(node, type):
-        kind = type(node).__module__.rpartition(".")[2] + "." + type(node).__name__
+        kind = f"{type(node).__module__}.{type(node).__qualname__}"
         return {"": kind} | {f.name: canonical(getattr(node, f.name)) for f in dataclasses.fields(node)}
     if isinstance(node, Mapping):
         return {str(k): canonical(v) for k, v in node.items()}
@@ -189,22 +210,29 @@ def check(config: Config) -> None:
     require(k <= num_clients, f"Cannot select k = {k} of K = {num_clients} clients.")
     require(config.num_rounds >= 1, f"There must be at least one round, found T = {config.num_rounds}.")
     require(config.eval_every >= 1, f"eval_every must be at least 1, found {config.eval_every}.")
-    for room, options in (
-        (SELECTORS, config.selector),
-        (ENVIRONMENTS, config.environment),
-        (CONTROLLERS, config.controller),
-    ):
-        named(room, options)
     if config.training is not None:
         size = config.training.batch_size
         require(size >= 1, f"The batch size must be at least 1, found {size}.")
 
 
 def _check_types(node: Any, path: str) -> None:
-    """Every field is of its type, however the config was made."""
+    """Refuse a field that is not of its type, however the config was made."""
     for f in dataclasses.fields(node):
         value = getattr(node, f.name)
-        if dataclasses.is_dataclass(value):
-            _check_types(value, f"{path}{f.name}.")
+        if f.name in catalog.ROOMS and isinstance(node, Config | Training):
+            catalog.resolve(f.name, value)
         else:
             _require_type(node, f.name, value, path + f.name)
+        if dataclasses.is_dataclass(value):
+            _check_types(value, f"{path}{f.name}.")
+
+
+def normal(config: Config) -> Config:
+    """Return the config with each number cast by its field's annotation, so that 1 and 1.0 are one setting."""
+    config = typed(config)
+    members = {room: typed(getattr(config, room)) for room in ("selector", "environment", "controller")}
+    if (training := config.training) is not None:
+        training = typed(training)
+        own = {room: typed(getattr(training, room)) for room in ("model", "algorithm")}
+        members["training"] = dataclasses.replace(training, **own)
+    return dataclasses.replace(config, **members)

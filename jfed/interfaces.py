@@ -24,6 +24,9 @@ from jfed.types import (
     Weights,
 )
 
+Loss = Callable[[Weights, UInt8[Array, "batch h w c"], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
+"""Mean loss over those images of a batch that are real: (weights, images, labels, mask) -> loss."""
+
 
 class Environment(NamedTuple):
     """A world. `observe` fills in what it knows of the view; `respond` draws for all clients.

@@ -5,13 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from jfed import catalog
 from jfed import config as configs
-from jfed import schemes
 from jfed.config import Config
 from jfed.errors import require, unknown
-
-NAMED = ("selector.sampler", "selector.clip_exponent", "selector.form")
-"""Settings that are part of a named scheme."""
+from jfed.members import Mode, SelectorOptions
 
 
 @dataclass(frozen=True)
@@ -27,19 +25,31 @@ class Point:
     coords: dict[str, Any] = field(default_factory=dict)
 
 
-def methods(base: Config, names: Iterable[str], mode: schemes.Mode = "faithful") -> list[Point]:
-    """One point per named scheme, in the world of `base`.
+def methods(
+    base: Config,
+    schemes: Iterable[str | SelectorOptions] | Mapping[str, str | SelectorOptions],
+    mode: Mode = "faithful",
+) -> list[Point]:
+    """Return one point per scheme, in the world of `base`.
+
+    Args:
+        base: everything but the scheme.
+        schemes: names, such as "e3cs-0.5", and options, such as `Mine(epsilon=0.1)`; or either by the name that results
+            shall give it.
+        mode: of schemes given by name that have two.
 
     Raises:
-        ConfigError: an unknown scheme.
+        ConfigError: an unknown scheme, or two of the same name.
     """
-    return [
-        Point(
-            configs.replace(base, {"selector": schemes.method(name, mode)}),
-            {"method": schemes.canonical_name(name), "mode": mode if schemes.has_modes(name) else "faithful"},
-        )
-        for name in names
-    ]
+    named = schemes.items() if isinstance(schemes, Mapping) else ((None, scheme) for scheme in schemes)
+    points = []
+    for name, scheme in named:
+        by_name = isinstance(scheme, str)
+        options = catalog.resolve("selector", scheme, mode)
+        label = name or (catalog.canonical_name("selector", scheme) if by_name else catalog.label(scheme))
+        own = mode if by_name and catalog.has_modes(scheme) else "faithful"
+        points.append(Point(configs.replace(base, {"selector": options}), {"method": label, "mode": own}))
+    return points
 
 
 def product(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[Point]:
@@ -79,11 +89,10 @@ def changed(points: Sequence[Point], delta: Mapping[str, Any]) -> list[Point]:
             not fit.
     """
     for path in delta:
-        stands = [schemes.number_of(str(p.coords.get("method", ""))) for p in points]
+        own = {f"selector.{name}" for p in points for name in catalog.set_by_name(p.config.selector)}
         require(
-            path not in (*NAMED, *(f"selector.{name}" for name in stands))
-            and not any(coordinate(path) in p.coords for p in points),
-            f"{path} is what a scheme's name stands for here: choose it by the schemes or the mode.",
+            path not in own and not any(coordinate(path) in p.coords for p in points),
+            f"{path} cannot be set here, since a scheme's name says what it is: choose it by --schemes or --mode.",
         )
     _require_known(points, delta)
     return [

@@ -153,9 +153,9 @@ def test_reproduction_table_is_what_the_runs_say():
 
 
 def test_settings_by_path():
-    assert parse_settings(["selector.eta=0.1", "training.missing=returned", "a=(1,2)"]) == {
+    assert parse_settings(["selector.eta=0.1", "training.average_over=returned", "a=(1,2)"]) == {
         "selector.eta": 0.1,
-        "training.missing": "returned",
+        "training.average_over": "returned",
         "a": (1, 2),
     }
     axes = ["selector.eta=0.1,0.5", "missing=all,returned", "k=3", "rates=[(0.2,0.8)]"]

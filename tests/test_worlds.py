@@ -27,9 +27,9 @@ def view(context):
 
 def many_rounds(module, options, draws):
     """Latencies and views of many rounds after which nobody had taken part."""
-    features = len(module.MEMBER.features)
-    world = module.make(Dims(K, K, features=module.MEMBER.features), options)
-    params = jax.tree.map(jnp.asarray, module.params(options, PROBLEM))
+    features = len(options.features)
+    world = options.make(Dims(K, K, features=options.features))
+    params = jax.tree.map(jnp.asarray, options.params(PROBLEM))
     nobody = Cohort(jnp.zeros(K, bool), jnp.zeros(K))
 
     @jax.jit
@@ -137,7 +137,7 @@ def test_ridge_is_a_direct_solve():
     gram = np.einsum("tki,tkj->ijk", contexts, contexts).astype(np.float32)
     moment = np.einsum("tki,tk->ik", contexts, times).astype(np.float32)
     now = rng.uniform(0.5, 2, (K, 3)).astype(np.float32)
-    params = rbcs_f.params(rbcs_f.Options(beta=0.1, alpha=0.3, ridge=2.0), PROBLEM)
+    params = rbcs_f.Options(beta=0.1, alpha=0.3, ridge=2.0).params(PROBLEM)
     state = rbcs_f.State(jnp.zeros(K), jnp.asarray(gram), jnp.asarray(moment))
     got = rbcs_f.lower_bound(state, jax.tree.map(jnp.asarray, params), jnp.asarray(now))
     for n in range(K):

@@ -30,23 +30,16 @@ from jax import Array, lax
 from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt32
 
 from jfed import ops
-from jfed.algorithms.local_sgd import Loss, average
+from jfed.algorithms.local_sgd import average
 from jfed.errors import require
-from jfed.interfaces import Algorithm
-from jfed.options import Member, as_arrays, static
+from jfed.interfaces import Algorithm, Loss
+from jfed.members import AlgorithmOptions, Name
+from jfed.options import as_arrays, static
 from jfed.types import ClientData, Dims, Estimates, Memory, Problem, Report, Weights
 
 APART = 1e-10  # models closer than this tell nothing
 SMOOTHEST = 1e-5  # a smaller beta_i is this
 USES = 3  # steps that a batch serves where tau is 1
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    learning_rate: float = 0.01
-    average: Literal["moves", "models"] = static("moves")
 
 
 class Params(NamedTuple):
@@ -87,13 +80,6 @@ class Local(NamedTuple):
     estimates: Estimates
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    rate = float(options.learning_rate)
-    require(0 < rate < inf, f"The learning rate must be positive and finite, found {rate:g}.")
-    return as_arrays(Params, learning_rate=rate)
-
-
 def norm(tree: Weights) -> Float[Array, ""]:
     """Euclidean norm of all leaves together."""
     squares = [jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)]
@@ -118,90 +104,102 @@ def normalised(share: Float[Array, " slots"], returned: Bool[Array, " slots"]) -
     return share / jnp.where(total > 0, total, 1.0)
 
 
-def make(dims: Dims, options: Options, loss: Loss) -> Algorithm:
-    """The algorithm."""
-    size = dims.batch_size
+@dataclass(frozen=True)
+class Options(AlgorithmOptions):
+    """What a user may set."""
 
-    def remember(key: PRNGKeyArray, weights: Weights, positions: Int[Array, " samples"]) -> Own:
-        return Own(jax.random.key_data(key), weights, jnp.int32(0), jnp.int32(0), positions, jnp.bool_(False))
+    names = (Name("adaptive"),)
 
-    def place(batch: Int[Array, ""], data: ClientData) -> tuple[Array, Array]:
-        """Epoch of a batch, and its number in it."""
-        return jnp.divmod(batch, jnp.maximum(data.num_samples // size, 1))
+    learning_rate: float = 0.01
+    average: Literal["moves", "models"] = static("moves")
 
-    def ordered(own: Own, batch: Int[Array, ""], fresh: Bool[Array, ""], data: ClientData) -> Own:
-        """With the order of a batch's epoch, drawn if the batch is fresh and its epoch's first: sorting is slow."""
-        epoch, number = place(batch, data)
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        rate = float(self.learning_rate)
+        require(0 < rate < inf, f"The learning rate must be positive and finite, found {rate:g}.")
+        return as_arrays(Params, learning_rate=rate)
 
-        def draw() -> Array:
-            key = jax.random.fold_in(jax.random.wrap_key_data(own.words), epoch)
-            return ops.shuffled(key, data.positions, data.num_samples)
+    def make(self, dims: Dims, loss: Loss) -> Algorithm:
+        """The algorithm."""
+        size = dims.batch_size
 
-        return own._replace(order=lax.cond(fresh & (number == 0), draw, lambda: own.order))
+        def remember(key: PRNGKeyArray, weights: Weights, positions: Int[Array, " samples"]) -> Own:
+            return Own(jax.random.key_data(key), weights, jnp.int32(0), jnp.int32(0), positions, jnp.bool_(False))
 
-    def at(order: Array, batch: Int[Array, ""], data: ClientData) -> tuple[Array, Array, Array]:
-        """Images, labels and which of them are real."""
-        position = place(batch, data)[1] * size + jnp.arange(size)
-        chosen = order[jnp.minimum(position, order.shape[0] - 1)]
-        return data.images[chosen], data.labels[chosen], position < data.num_samples
+        def place(batch: Int[Array, ""], data: ClientData) -> tuple[Array, Array]:
+            """Epoch of a batch, and its number in it."""
+            return jnp.divmod(batch, jnp.maximum(data.num_samples // size, 1))
 
-    def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData, memory: Memory) -> Local:
-        own: Own = memory.own
-        worn = (jnp.asarray(memory.steps) <= 1) & (own.uses >= USES)
-        first = own.batch + worn
-        own = ordered(own._replace(uses=jnp.where(worn, 0, own.uses)), first, worn | ~own.known, data)
-        batch = at(own.order, first, data)
-        here, gradient = jax.value_and_grad(loss)(weights, *batch)
-        there, other = jax.value_and_grad(loss)(own.point, *batch)
-        rho, beta = slopes((there, here), (other, gradient), (own.point, weights), own.known)
-        best = loss(memory.best, *batch)
-        zero = jnp.zeros((), jnp.result_type(float))
-        return Local(
-            own=own,
-            step=jnp.int32(0),
-            first=first,
-            weights=weights,
-            loss=zero,
-            gradient=gradient,
-            estimates=Estimates(here, best, rho, beta, own.known, zero),
-        )
+        def ordered(own: Own, batch: Int[Array, ""], fresh: Bool[Array, ""], data: ClientData) -> Own:
+            """With the order of a batch's epoch, drawn if the batch is fresh and its epoch's first: sorting is slow."""
+            epoch, number = place(batch, data)
 
-    def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
-        number = local.first + local.step
-        own = ordered(local.own, number, local.step > 0, data)
+            def draw() -> Array:
+                key = jax.random.fold_in(jax.random.wrap_key_data(own.words), epoch)
+                return ops.shuffled(key, data.positions, data.num_samples)
 
-        def descend() -> tuple[Array, Weights]:
-            return jax.value_and_grad(loss)(local.weights, *at(own.order, number, data))
+            return own._replace(order=lax.cond(fresh & (number == 0), draw, lambda: own.order))
 
-        value, gradient = lax.cond(local.step == 0, lambda: (local.estimates.loss, local.gradient), descend)
-        moved = jax.tree.map(lambda w, g: w - params.learning_rate * g, local.weights, gradient)
-        return local._replace(own=own, step=local.step + 1, weights=moved, loss=local.loss + value)
+        def at(order: Array, batch: Int[Array, ""], data: ClientData) -> tuple[Array, Array, Array]:
+            """Images, labels and which of them are real."""
+            position = place(batch, data)[1] * size + jnp.arange(size)
+            chosen = order[jnp.minimum(position, order.shape[0] - 1)]
+            return data.images[chosen], data.labels[chosen], position < data.num_samples
 
-    def finish(local: Local, weights: Weights) -> tuple[tuple[Weights, Weights], Report, Own]:
-        last = local.first + jnp.maximum(local.step - 1, 0)
-        uses = jnp.where(local.step > 1, 1, local.own.uses + 1)
-        mean = jnp.where(local.step > 0, local.loss / local.step, jnp.nan)
-        update = jax.tree.map(jnp.subtract, local.weights, weights)
-        kept = local.own._replace(point=local.weights, batch=last, uses=uses, known=jnp.bool_(True))
-        return (update, local.gradient), Report(mean, local.estimates), kept
+        def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData, memory: Memory) -> Local:
+            own: Own = memory.own
+            worn = (jnp.asarray(memory.steps) <= 1) & (own.uses >= USES)
+            first = own.batch + worn
+            own = ordered(own._replace(uses=jnp.where(worn, 0, own.uses)), first, worn | ~own.known, data)
+            batch = at(own.order, first, data)
+            here, gradient = jax.value_and_grad(loss)(weights, *batch)
+            there, other = jax.value_and_grad(loss)(own.point, *batch)
+            rho, beta = slopes((there, here), (other, gradient), (own.point, weights), own.known)
+            best = loss(memory.best, *batch)
+            zero = jnp.zeros((), jnp.result_type(float))
+            return Local(
+                own=own,
+                step=jnp.int32(0),
+                first=first,
+                weights=weights,
+                loss=zero,
+                gradient=gradient,
+                estimates=Estimates(here, best, rho, beta, own.known, zero),
+            )
 
-    def aggregate(
-        weights: Weights, params: Params, updates: tuple[Weights, Weights], report: Report,
-        share: Float[Array, " slots"], returned: Bool[Array, " slots"],
-    ) -> tuple[Weights, Report]:  # fmt: skip
-        moves, gradients = updates
-        of_returned = share if options.average == "models" else normalised(share, returned)
-        mean = average(gradients, of_returned, returned)
-        divergence = jax.vmap(lambda gradient: norm(jax.tree.map(jnp.subtract, gradient, mean)))(gradients)
-        assert report.estimates is not None
-        estimates = report.estimates._replace(divergence=divergence)
-        moved = jax.tree.map(jnp.add, weights, average(moves, share, returned))
-        if options.average == "models":
-            rest = 1 - jnp.sum(jnp.where(returned, share, 0.0))
-            moved = jax.tree.map(lambda new, old: new - rest * old, moved, weights)
-        return moved, report._replace(estimates=estimates)
+        def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
+            number = local.first + local.step
+            own = ordered(local.own, number, local.step > 0, data)
 
-    return Algorithm(start, step, finish, aggregate, remember)
+            def descend() -> tuple[Array, Weights]:
+                return jax.value_and_grad(loss)(local.weights, *at(own.order, number, data))
 
+            value, gradient = lax.cond(local.step == 0, lambda: (local.estimates.loss, local.gradient), descend)
+            moved = jax.tree.map(lambda w, g: w - params.learning_rate * g, local.weights, gradient)
+            return local._replace(own=own, step=local.step + 1, weights=moved, loss=local.loss + value)
 
-MEMBER = Member(Options, params, make)
+        def finish(local: Local, weights: Weights) -> tuple[tuple[Weights, Weights], Report, Own]:
+            last = local.first + jnp.maximum(local.step - 1, 0)
+            uses = jnp.where(local.step > 1, 1, local.own.uses + 1)
+            mean = jnp.where(local.step > 0, local.loss / local.step, jnp.nan)
+            update = jax.tree.map(jnp.subtract, local.weights, weights)
+            kept = local.own._replace(point=local.weights, batch=last, uses=uses, known=jnp.bool_(True))
+            return (update, local.gradient), Report(mean, local.estimates), kept
+
+        def aggregate(
+            weights: Weights, params: Params, updates: tuple[Weights, Weights], report: Report,
+            share: Float[Array, " slots"], returned: Bool[Array, " slots"],
+        ) -> tuple[Weights, Report]:  # fmt: skip
+            moves, gradients = updates
+            of_returned = share if self.average == "models" else normalised(share, returned)
+            mean = average(gradients, of_returned, returned)
+            divergence = jax.vmap(lambda gradient: norm(jax.tree.map(jnp.subtract, gradient, mean)))(gradients)
+            assert report.estimates is not None
+            estimates = report.estimates._replace(divergence=divergence)
+            moved = jax.tree.map(jnp.add, weights, average(moves, share, returned))
+            if self.average == "models":
+                rest = 1 - jnp.sum(jnp.where(returned, share, 0.0))
+                moved = jax.tree.map(lambda new, old: new - rest * old, moved, weights)
+            return moved, report._replace(estimates=estimates)
+
+        return Algorithm(start, step, finish, aggregate, remember)

@@ -14,7 +14,6 @@ T. Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020. As
   global model standing in for whoever is missing, and leaves w_t bit for bit where nobody returns.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
@@ -23,25 +22,14 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import Array, lax
-from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt8
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed import ops
 from jfed.errors import require
-from jfed.interfaces import Algorithm
-from jfed.options import Member, as_arrays
+from jfed.interfaces import Algorithm, Loss
+from jfed.members import AlgorithmOptions, Name
+from jfed.options import as_arrays
 from jfed.types import ClientData, Dims, Memory, Problem, Report, Weights
-
-Loss = Callable[[Weights, UInt8[Array, "batch h w c"], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set (E3CS, Table I)."""
-
-    learning_rate: float = 0.01
-    momentum: float = 0.9
-    prox: float = 0.0
-    """mu of FedProx (gamma in E3CS, where it is 0.5); 0 is FedAvg."""
 
 
 class Params(NamedTuple):
@@ -72,61 +60,73 @@ class Local(NamedTuple):
     loss: Float[Array, ""]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    rate, momentum, prox = (float(x) for x in (options.learning_rate, options.momentum, options.prox))
-    require(0 < rate < inf, f"The learning rate must be positive and finite, found {rate:g}.")
-    require(0 <= momentum < 1, f"Momentum must lie in [0, 1), found {momentum:g}.")
-    require(0 <= prox < inf, f"FedProx's coefficient must be finite and not negative, found {prox:g}.")
-    return as_arrays(Params, learning_rate=rate, momentum=momentum, prox=prox)
+@dataclass(frozen=True)
+class Options(AlgorithmOptions):
+    """What a user may set (E3CS, Table I)."""
 
+    names = (Name("fedavg"), Name("fedprox", {"prox": 0.5}))
 
-def make(dims: Dims, options: Options, loss: Loss) -> Algorithm:
-    """The algorithm for a loss: the mean over those images of a batch that are real."""
-    batch_size = dims.batch_size
+    learning_rate: float = 0.01
+    momentum: float = 0.9
+    prox: float = 0.0
+    """mu of FedProx (gamma in E3CS, where it is 0.5); 0 is FedAvg."""
 
-    def optimizer(params: Params) -> optax.GradientTransformation:
-        return optax.sgd(params.learning_rate, params.momentum)
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        rate, momentum, prox = (float(x) for x in (self.learning_rate, self.momentum, self.prox))
+        require(0 < rate < inf, f"The learning rate must be positive and finite, found {rate:g}.")
+        require(0 <= momentum < 1, f"Momentum must lie in [0, 1), found {momentum:g}.")
+        require(0 <= prox < inf, f"FedProx's coefficient must be finite and not negative, found {prox:g}.")
+        return as_arrays(Params, learning_rate=rate, momentum=momentum, prox=prox)
 
-    def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData, memory: Memory) -> Local:
-        return Local(
-            key=key,
-            step=jnp.int32(0),
-            order=data.positions,
-            weights=weights,
-            optimizer=optimizer(params).init(weights),
-            loss=jnp.zeros((), jnp.result_type(float)),
-        )
+    def make(self, dims: Dims, loss: Loss) -> Algorithm:
+        """The algorithm for a loss: the mean over those images of a batch that are real."""
+        batch_size = dims.batch_size
 
-    def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
-        per_epoch = jnp.maximum(-(-data.num_samples // batch_size), 1)
-        epoch, batch = local.step // per_epoch, local.step % per_epoch
-        key = jax.random.fold_in(local.key, epoch)
-        order = lax.cond(batch == 0, lambda: ops.shuffled(key, data.positions, data.num_samples), lambda: local.order)
-        position = batch * batch_size + jnp.arange(batch_size)
-        chosen = order[jnp.minimum(position, order.shape[0] - 1)]
-        images, labels, real = data.images[chosen], data.labels[chosen], position < data.num_samples
+        def optimizer(params: Params) -> optax.GradientTransformation:
+            return optax.sgd(params.learning_rate, params.momentum)
 
-        def objective(w: Weights) -> Float[Array, ""]:
-            return loss(w, images, labels, real)
+        def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData, memory: Memory) -> Local:
+            return Local(
+                key=key,
+                step=jnp.int32(0),
+                order=data.positions,
+                weights=weights,
+                optimizer=optimizer(params).init(weights),
+                loss=jnp.zeros((), jnp.result_type(float)),
+            )
 
-        value, gradient = jax.value_and_grad(objective)(local.weights)
-        gradient = jax.tree.map(lambda g, w, w_t: g + params.prox * (w - w_t), gradient, local.weights, weights)
-        change, state = optimizer(params).update(gradient, local.optimizer)
-        moved = optax.apply_updates(local.weights, change)
-        return Local(local.key, local.step + 1, order, moved, state, local.loss + value)
+        def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
+            per_epoch = jnp.maximum(-(-data.num_samples // batch_size), 1)
+            epoch, batch = local.step // per_epoch, local.step % per_epoch
+            key = jax.random.fold_in(local.key, epoch)
+            order = lax.cond(
+                batch == 0, lambda: ops.shuffled(key, data.positions, data.num_samples), lambda: local.order
+            )
+            position = batch * batch_size + jnp.arange(batch_size)
+            chosen = order[jnp.minimum(position, order.shape[0] - 1)]
+            images, labels, real = data.images[chosen], data.labels[chosen], position < data.num_samples
 
-    def finish(local: Local, weights: Weights) -> tuple[Weights, Report, tuple[()]]:
-        update = jax.tree.map(jnp.subtract, local.weights, weights)
-        return update, Report(loss=jnp.where(local.step > 0, local.loss / local.step, jnp.nan)), ()
+            def objective(w: Weights) -> Float[Array, ""]:
+                return loss(w, images, labels, real)
 
-    def aggregate(
-        weights: Weights, params: Params, updates: Weights, report: Report, share: Float[Array, " slots"],
-        returned: Bool[Array, " slots"],
-    ) -> tuple[Weights, Report]:  # fmt: skip
-        return jax.tree.map(jnp.add, weights, average(updates, share, returned)), report
+            value, gradient = jax.value_and_grad(objective)(local.weights)
+            gradient = jax.tree.map(lambda g, w, w_t: g + params.prox * (w - w_t), gradient, local.weights, weights)
+            change, state = optimizer(params).update(gradient, local.optimizer)
+            moved = optax.apply_updates(local.weights, change)
+            return Local(local.key, local.step + 1, order, moved, state, local.loss + value)
 
-    return Algorithm(start, step, finish, aggregate)
+        def finish(local: Local, weights: Weights) -> tuple[Weights, Report, tuple[()]]:
+            update = jax.tree.map(jnp.subtract, local.weights, weights)
+            return update, Report(loss=jnp.where(local.step > 0, local.loss / local.step, jnp.nan)), ()
+
+        def aggregate(
+            weights: Weights, params: Params, updates: Weights, report: Report, share: Float[Array, " slots"],
+            returned: Bool[Array, " slots"],
+        ) -> tuple[Weights, Report]:  # fmt: skip
+            return jax.tree.map(jnp.add, weights, average(updates, share, returned)), report
+
+        return Algorithm(start, step, finish, aggregate)
 
 
 def average(updates: Weights, share: Float[Array, " slots"], returned: Bool[Array, " slots"]) -> Weights:
@@ -137,6 +137,3 @@ def average(updates: Weights, share: Float[Array, " slots"], returned: Bool[Arra
         return jnp.where(mask, update * share.reshape(mask.shape), 0.0).sum(0)  # never NaN * 0
 
     return jax.tree.map(one, updates)
-
-
-MEMBER = Member(Options, params, make)

@@ -25,22 +25,14 @@ from jax import Array, lax
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed.algorithms import estimating
-from jfed.algorithms.local_sgd import Loss
 from jfed.errors import require
-from jfed.interfaces import Algorithm
-from jfed.options import Member, as_arrays
+from jfed.interfaces import Algorithm, Loss
+from jfed.members import AlgorithmOptions, Name
+from jfed.options import as_arrays
 from jfed.types import ClientData, Dims, Memory, Problem, Report, Weights
 
 OFFSET = 1e-10  # of a loss
 MANY = 500  # images that are evaluated at a time
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    learning_rate: float = 0.01
-    q: float = 1.5
 
 
 class Params(NamedTuple):
@@ -62,62 +54,67 @@ class Local(NamedTuple):
         return self.plain.step
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    q = float(options.q)
-    steps = estimating.params(estimating.Options(options.learning_rate), problem)
-    require(0 <= q < inf, f"q-FedAvg's q must be finite and not negative, found {q:g}.")
-    return as_arrays(functools.partial(Params, steps), q=q)
-
-
 def step_length(q: Array, lipschitz: Array, loss: Array, square: Array) -> Array:
     """h_k of F_k and |Dw_k|^2."""
     return q * loss ** (q - 1) * square + lipschitz * loss**q
 
 
-def make(dims: Dims, options: Options, loss: Loss) -> Algorithm:
-    """The algorithm."""
-    plain = estimating.make(dims, estimating.Options(), loss)
-    assert plain.remember is not None
+@dataclass(frozen=True)
+class Options(AlgorithmOptions):
+    """What a user may set."""
 
-    def whole_loss(weights: Weights, data: ClientData) -> Float[Array, ""]:
-        length = data.positions.shape[0]
-        many = min(MANY, length)
+    names = (Name("q-fedavg", aliases=("q-ffl",)),)
 
-        def add(part: Array, total: Array) -> Array:
-            place = part * many + jnp.arange(many)
-            chosen = data.positions[jnp.minimum(place, length - 1)]
-            real = place < data.num_samples
-            return total + loss(weights, data.images[chosen], data.labels[chosen], real) * jnp.sum(real)
+    learning_rate: float = 0.01
+    q: float = 1.5
 
-        parts = -(-data.num_samples // many)
-        total = lax.fori_loop(0, parts, add, jnp.zeros((), jnp.result_type(float)))
-        return total / jnp.maximum(data.num_samples, 1)
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        q = float(self.q)
+        steps = estimating.Options(self.learning_rate).params(problem)
+        require(0 <= q < inf, f"q-FedAvg's q must be finite and not negative, found {q:g}.")
+        return as_arrays(functools.partial(Params, steps), q=q)
 
-    def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData, memory: Memory) -> Local:
-        return Local(plain.start(key, weights, params.steps, data, memory), whole_loss(weights, data))
+    def make(self, dims: Dims, loss: Loss) -> Algorithm:
+        """The algorithm."""
+        plain = estimating.Options().make(dims, loss)
+        assert plain.remember is not None
 
-    def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
-        return local._replace(plain=plain.step(local.plain, weights, params.steps, data))
+        def whole_loss(weights: Weights, data: ClientData) -> Float[Array, ""]:
+            length = data.positions.shape[0]
+            many = min(MANY, length)
 
-    def finish(local: Local, weights: Weights) -> tuple[tuple[Any, Any, Array], Report, Any]:
-        update, report, own = plain.finish(local.plain, weights)
-        return (*update, local.whole), report, own
+            def add(part: Array, total: Array) -> Array:
+                place = part * many + jnp.arange(many)
+                chosen = data.positions[jnp.minimum(place, length - 1)]
+                real = place < data.num_samples
+                return total + loss(weights, data.images[chosen], data.labels[chosen], real) * jnp.sum(real)
 
-    def aggregate(
-        weights: Weights, params: Params, updates: tuple[Any, Any, Array], report: Report,
-        share: Float[Array, " slots"], returned: Bool[Array, " slots"],
-    ) -> tuple[Weights, Report]:  # fmt: skip
-        moves, gradients, whole = updates
-        _, report = plain.aggregate(weights, params.steps, (moves, gradients), report, share, returned)
-        lipschitz, loss = 1 / params.steps.learning_rate, jnp.where(returned, whole, 1.0) + OFFSET
-        square = jax.vmap(lambda move: jnp.square(lipschitz * estimating.norm(move)))(moves)
-        lengths = jnp.where(returned, step_length(params.q, lipschitz, loss, square), 0.0)
-        total = jnp.sum(lengths)
-        factor = lipschitz * loss**params.q / jnp.where(total > 0, total, 1.0)
-        return jax.tree.map(jnp.add, weights, estimating.average(moves, factor, returned)), report
+            parts = -(-data.num_samples // many)
+            total = lax.fori_loop(0, parts, add, jnp.zeros((), jnp.result_type(float)))
+            return total / jnp.maximum(data.num_samples, 1)
 
-    return Algorithm(start, step, finish, aggregate, plain.remember)
+        def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData, memory: Memory) -> Local:
+            return Local(plain.start(key, weights, params.steps, data, memory), whole_loss(weights, data))
 
+        def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
+            return local._replace(plain=plain.step(local.plain, weights, params.steps, data))
 
-MEMBER = Member(Options, params, make)
+        def finish(local: Local, weights: Weights) -> tuple[tuple[Any, Any, Array], Report, Any]:
+            update, report, own = plain.finish(local.plain, weights)
+            return (*update, local.whole), report, own
+
+        def aggregate(
+            weights: Weights, params: Params, updates: tuple[Any, Any, Array], report: Report,
+            share: Float[Array, " slots"], returned: Bool[Array, " slots"],
+        ) -> tuple[Weights, Report]:  # fmt: skip
+            moves, gradients, whole = updates
+            _, report = plain.aggregate(weights, params.steps, (moves, gradients), report, share, returned)
+            lipschitz, loss = 1 / params.steps.learning_rate, jnp.where(returned, whole, 1.0) + OFFSET
+            square = jax.vmap(lambda move: jnp.square(lipschitz * estimating.norm(move)))(moves)
+            lengths = jnp.where(returned, step_length(params.q, lipschitz, loss, square), 0.0)
+            total = jnp.sum(lengths)
+            factor = lipschitz * loss**params.q / jnp.where(total > 0, total, 1.0)
+            return jax.tree.map(jnp.add, weights, estimating.average(moves, factor, returned)), report
+
+        return Algorithm(start, step, finish, aggregate, plain.remember)

@@ -8,7 +8,6 @@ from rich.console import Console
 
 from jfed.commands import table
 from jfed.commands.settings import parse_axes, parse_settings, require_tune_seeds
-from jfed.errors import unknown
 
 
 @dataclass(frozen=True)
@@ -38,14 +37,10 @@ def main(settings: Settings, console: Console) -> None:
     """Run schemes and print how many models return, or how long it takes."""
     import jfed
     from jfed.engine.host import setup
-    from jfed.envs import ENVIRONMENTS
     from jfed.sweep import changed, coordinate
 
     setup()
-    if settings.world not in ENVIRONMENTS:
-        raise unknown("world", settings.world, ENVIRONMENTS)
-    world = ENVIRONMENTS[settings.world].options()
-    base = jfed.Config(settings.num_clients, settings.cohort_size, settings.num_rounds, environment=world)
+    base = jfed.Config(settings.num_clients, settings.cohort_size, settings.num_rounds, environment=settings.world)
     axes = parse_axes(settings.sweep)
     require_tune_seeds(settings.tune_seeds, settings.seeds, list(axes))
     points = changed(jfed.methods(base, settings.schemes, settings.mode), parse_settings(settings.set))  # type: ignore[arg-type]

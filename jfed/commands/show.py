@@ -13,20 +13,12 @@ class Settings:
 
 def main(_: Settings, console: Console) -> None:
     """Print every room's table."""
-    from jfed import schemes
-    from jfed.algorithms import ALGORITHMS
-    from jfed.controllers import CONTROLLERS
+    from jfed import catalog
     from jfed.data.load import names
     from jfed.data.partition import PARTITIONS
-    from jfed.envs import ENVIRONMENTS
-    from jfed.models import MODELS
 
     rows: dict[str, Any] = {
-        "schemes": [*schemes.METHODS, *(f"{name}-NUMBER" for name in (*schemes.QUOTAS, *schemes.FAMILIES))],
-        "worlds": ENVIRONMENTS,
-        "controllers": CONTROLLERS,
-        "algorithms": ALGORITHMS,
-        "models": MODELS,
+        **{f"{room.word}s": catalog.entries(field) for field, room in catalog.ROOMS.items()},
         "partitions": PARTITIONS,
         "data sets": names(),
     }

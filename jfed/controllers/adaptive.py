@@ -46,39 +46,11 @@ from jfed.controllers.budget import How
 from jfed.controllers.objective import objective
 from jfed.errors import require
 from jfed.interfaces import Controller
-from jfed.options import Member, as_arrays, static
+from jfed.members import ControllerOptions, Name
+from jfed.options import as_arrays, static
 from jfed.types import Cohort, Costs, Dims, Feedback, Plan, Problem, View
 
 MOST = 1000  # candidates of the search: a bound on tau_max
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    budgets: tuple[float, ...] = (15.0,)
-    """R_m, one for each resource of the world, the first of which is time, in seconds."""
-    phi: float = 0.025
-    """For the squared SVM; 5e-5 for the convolutional networks."""
-    tau_max: int = 100
-    growth: int = 10
-    """tau may grow by this factor in a round (gamma)."""
-    fixed: int = 0
-    """A tau that stays, until the budget is spent; 0: adaptive."""
-    cost: How | tuple[How, ...] = static("mean")
-    """How the costs of those who took part are put together, for all resources or for each; max: of the one who spends
-    most."""
-    weighted: bool = static(False)
-    """h has Eiffel's factor alpha in its first term; see `controllers/eiffel`."""
-    stop: Literal["best", "last", "plain"] = static("best")
-    """best: the last tau is cut to what the budget allows, and a look at the last model is paid for; last: without that
-    look; plain: no cut, the run ends when the next round would not fit."""
-    last_steps: int = 0
-    """Fewest steps of the cut round. 1, as in the public code, spends more than the budget where none fits."""
-
-    def how(self, resources: int) -> tuple[How, ...]:
-        """`cost` of each resource."""
-        return self.cost if isinstance(self.cost, tuple) else (self.cost,) * resources
 
 
 class Params(NamedTuple):
@@ -122,42 +94,6 @@ class State(NamedTuple):
     over: Bool[Array, ""]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    require(len(options.budgets) > 0, "Adaptive tau needs a budget.")
-    low = float(np.float32(min(options.budgets)))
-    require(low > 0 and not np.isnan(options.budgets).any(), f"A budget must be positive, found {low:g}.")
-    number = 1 if problem.costs is None else len(problem.costs.step)
-    how = options.how(number)
-    require(
-        len(options.budgets) == number and len(how) == number,
-        f"There must be a budget, and a way to put costs together, for each resource of the world, {number} here; found"
-        f" budgets = {options.budgets} and cost = {options.cost!r}.",
-    )
-    for r, word in enumerate(how):
-        steps, clients = max(options.fixed, 1), problem.first_cohort
-        least = 0.0 if problem.costs is None else budget.least(problem.costs, clients, steps, word, r)
-        require(
-            options.budgets[r] > least,
-            f"A budget of {options.budgets[r]:g} is too small for one round, which costs about {least:.3g} or more.",
-        )
-    require(0 < options.phi < inf, f"phi must be positive, found {options.phi:g}.")
-    require(1 <= options.tau_max <= MOST, f"tau_max must lie in 1 .. {MOST}, found {options.tau_max}.")
-    require(options.growth >= 1, f"growth must be at least 1, found {options.growth}.")
-    require(options.fixed >= 0, f"A fixed tau must not be negative, found {options.fixed}.")
-    require(options.last_steps in (0, 1), f"last_steps must be 0 or 1, found {options.last_steps}.")
-    return as_arrays(
-        Params,
-        budgets=np.asarray(options.budgets, float),
-        phi=float(options.phi),
-        tau_max=options.tau_max,
-        growth=options.growth,
-        fixed=options.fixed,
-        last_steps=options.last_steps,
-        eta=float(problem.learning_rate),
-    )
-
-
 def search(state: State, params: Params, left: Float[Array, " resources"]) -> Int[Array, ""]:
     """The next tau, by the costs of the round before; what it is now, where it cannot be found."""
     number = jnp.arange(1, MOST + 1)
@@ -191,84 +127,150 @@ def estimated(state: State, feedback: Feedback) -> State:
     return state._replace(**kept)
 
 
-def make(dims: Dims, options: Options) -> Controller:
-    """The controller."""
-    looks_at_last, how = options.stop == "best", options.how(dims.resources)
+@dataclass(frozen=True)
+class Options(ControllerOptions):
+    """What a user may set."""
 
-    def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
-        nothing = jnp.full((), jnp.nan, params.phi.dtype)
-        no = jnp.bool_(False)
-        first = jnp.maximum(params.fixed, 1).astype(jnp.int32)
-        none = jnp.zeros_like(params.budgets)
-        known = budget.unknown(len(how), dims.num_clients, params.phi.dtype)
-        return State(
-            tau=first, before=jnp.int32(0), spent=none, step=none + nothing, exchange=none + nothing, known=known,
-            rho=nothing, beta=nothing, delta=nothing, alpha=jnp.ones_like(nothing), last=no, looks=no, over=no,
-        )  # fmt: skip
+    names = (Name("adaptive"),)
 
-    def plan(state: State, params: Params, view: View, cohort: Cohort) -> tuple[State, Plan]:
-        state = afforded(state, params, cohort.selected)
-        steps = jnp.where(state.looks, 1, state.tau)
-        return state, Plan(jnp.where(view.num_samples > 0, steps, 0), ~state.looks)
+    budgets: tuple[float, ...] = (15.0,)
+    """R_m, one for each resource of the world, the first of which is time, in seconds."""
+    phi: float = 0.025
+    """For the squared SVM; 5e-5 for the convolutional networks."""
+    tau_max: int = 100
+    growth: int = 10
+    """tau may grow by this factor in a round (gamma)."""
+    fixed: int = 0
+    """A tau that stays, until the budget is spent; 0: adaptive."""
+    cost: How | tuple[How, ...] = static("mean")
+    """How the costs of those who took part are put together, for all resources or for each; max: of the one who spends
+    most."""
+    weighted: bool = static(False)
+    """h has Eiffel's factor alpha in its first term; see `controllers/eiffel`."""
+    stop: Literal["best", "last", "plain"] = static("best")
+    """best: the last tau is cut to what the budget allows, and a look at the last model is paid for; last: without that
+    look; plain: no cut, the run ends when the next round would not fit."""
+    last_steps: int = 0
+    """Fewest steps of the cut round. 1, as in the public code, spends more than the budget where none fits."""
 
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        assert feedback.costs is not None
-        kept = jnp.bool_(True) if feedback.kept is None else feedback.kept
-        told = estimated(state, feedback)
-        if options.weighted and cohort.importance is not None:
-            images = jnp.where(feedback.succeeded, view.num_samples, 0)
-            mean = jnp.sum(images * cohort.importance) / jnp.sum(images)
-            told = told._replace(alpha=jnp.where(jnp.isfinite(mean), mean, state.alpha))
-        state = jax.tree.map(lambda new, old: jnp.where(kept, new, old), told, state)
-        left = params.budgets - (state.step + state.exchange if looks_at_last else 0.0)
-        aside = state.before > 0  # by a model that broke
-        found = jnp.where(aside, state.before, search(state, params, left))
-        wanted = jnp.where(params.fixed > 0, params.fixed, jnp.where(kept, found, 1)).astype(jnp.int32)
-        before = jnp.where(kept, 0, jnp.where(aside, state.before, state.tau))
-        anybody = jnp.any(cohort.selected)
-        taken = jnp.where(state.looks, 1, state.tau).astype(params.phi.dtype)
-        c, b = budget.together(feedback.costs, cohort.selected, taken, how)
-        idle = jnp.zeros_like(state.spent).at[0].set(feedback.idle_s)
-        known = jax.tree.map(lambda new, old: jnp.where(cohort.selected, new, old), feedback.costs, state.known)
-        return state._replace(
-            tau=jnp.where(anybody, wanted, state.tau),
-            before=jnp.where(anybody, before, state.before),
-            spent=state.spent + jnp.where(anybody, c * taken + b, idle),
-            step=jnp.where(anybody, c, state.step),
-            exchange=jnp.where(anybody, b, state.exchange),
-            known=known,
-            over=state.looks if looks_at_last else state.last,
+    def needs_estimates(self) -> bool:
+        """Return whether tau is searched for, or the best model looked at."""
+        return self.fixed == 0 or self.stop == "best"
+
+    def how(self, resources: int) -> tuple[How, ...]:
+        """`cost` of each resource."""
+        return self.cost if isinstance(self.cost, tuple) else (self.cost,) * resources
+
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        require(len(self.budgets) > 0, "Adaptive tau needs a budget.")
+        low = float(np.float32(min(self.budgets)))
+        require(low > 0 and not np.isnan(self.budgets).any(), f"A budget must be positive, found {low:g}.")
+        number = 1 if problem.costs is None else len(problem.costs.step)
+        how = self.how(number)
+        require(
+            len(self.budgets) == number and len(how) == number,
+            f"There must be a budget, and a way to put costs together, for each resource of the world, {number} here;"
+            f" found budgets = {self.budgets} and cost = {self.cost!r}.",
+        )
+        for r, word in enumerate(how):
+            steps, clients = max(self.fixed, 1), problem.first_cohort
+            least = 0.0 if problem.costs is None else budget.least(problem.costs, clients, steps, word, r)
+            require(
+                self.budgets[r] > least,
+                f"A budget of {self.budgets[r]:g} is too small for one round, which costs about {least:.3g} or more.",
+            )
+        require(0 < self.phi < inf, f"phi must be positive, found {self.phi:g}.")
+        require(1 <= self.tau_max <= MOST, f"tau_max must lie in 1 .. {MOST}, found {self.tau_max}.")
+        require(self.growth >= 1, f"growth must be at least 1, found {self.growth}.")
+        require(self.fixed >= 0, f"A fixed tau must not be negative, found {self.fixed}.")
+        require(self.last_steps in (0, 1), f"last_steps must be 0 or 1, found {self.last_steps}.")
+        return as_arrays(
+            Params,
+            budgets=np.asarray(self.budgets, float),
+            phi=float(self.phi),
+            tau_max=self.tau_max,
+            growth=self.growth,
+            fixed=self.fixed,
+            last_steps=self.last_steps,
+            eta=float(problem.learning_rate),
         )
 
-    def afforded(state: State, params: Params, took: Bool[Array, " clients"]) -> State:
-        """What the rest of the budget allows those who are about to take part, at what each of them cost last."""
-        left = params.budgets - state.spent
-        steps = state.tau.astype(left.dtype)
-        costs = budget.foreseen(state.known, steps)
-        c, b = budget.together(costs, took, steps, how)
-        look = sum(budget.together(costs, took, jnp.ones_like(steps), how))
-        room = left - (look if looks_at_last else 0.0)
-        fits = jnp.all(c * steps < room - b)
-        cut = jnp.clip(budget.most_steps(costs, took, room, how), params.last_steps, steps).astype(jnp.int32)
-        trains = ~state.last & (fits if options.stop == "plain" else fits | (cut > 0))
-        looks = ~trains & ((params.last_steps > 0) | jnp.all(look <= left)) if looks_at_last else jnp.bool_(False)
-        checked = state._replace(
-            tau=jnp.where(trains & ~fits, cut, state.tau),
-            last=trains & ~fits,
-            looks=looks,
-            over=~trains & ~looks,
-        )
-        # Where nobody takes part only time passes; before anybody did, nobody knows what it costs.
-        blind = ~jnp.any(took) | jnp.isnan(jnp.sum(c))
-        kept = state._replace(over=state.over | ~jnp.all(left > 0))
-        return jax.tree.map(lambda new, old: jnp.where(blind | state.over, old, new), checked, kept)
+    def make(self, dims: Dims) -> Controller:
+        """The controller."""
+        looks_at_last, how = self.stop == "best", self.how(dims.resources)
 
-    def watch(state: State) -> dict[str, Array]:
-        estimates = {name: getattr(state, name) for name in ("rho", "beta", "delta")}
-        more = {f"spent_{r + 1}": state.spent[r] for r in range(1, len(how))}
-        return {"tau": state.tau, "spent": state.spent[0], **more, **estimates}
+        def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
+            nothing = jnp.full((), jnp.nan, params.phi.dtype)
+            no = jnp.bool_(False)
+            first = jnp.maximum(params.fixed, 1).astype(jnp.int32)
+            none = jnp.zeros_like(params.budgets)
+            known = budget.unknown(len(how), dims.num_clients, params.phi.dtype)
+            return State(
+                tau=first, before=jnp.int32(0), spent=none, step=none + nothing, exchange=none + nothing, known=known,
+                rho=nothing, beta=nothing, delta=nothing, alpha=jnp.ones_like(nothing), last=no, looks=no, over=no,
+            )  # fmt: skip
 
-    return Controller(init, plan, update, ended=lambda state: state.over, watch=watch)
+        def plan(state: State, params: Params, view: View, cohort: Cohort) -> tuple[State, Plan]:
+            state = afforded(state, params, cohort.selected)
+            steps = jnp.where(state.looks, 1, state.tau)
+            return state, Plan(jnp.where(view.num_samples > 0, steps, 0), ~state.looks)
 
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            assert feedback.costs is not None
+            kept = jnp.bool_(True) if feedback.kept is None else feedback.kept
+            told = estimated(state, feedback)
+            if self.weighted and cohort.importance is not None:
+                images = jnp.where(feedback.succeeded, view.num_samples, 0)
+                mean = jnp.sum(images * cohort.importance) / jnp.sum(images)
+                told = told._replace(alpha=jnp.where(jnp.isfinite(mean), mean, state.alpha))
+            state = jax.tree.map(lambda new, old: jnp.where(kept, new, old), told, state)
+            left = params.budgets - (state.step + state.exchange if looks_at_last else 0.0)
+            aside = state.before > 0  # by a model that broke
+            found = jnp.where(aside, state.before, search(state, params, left))
+            wanted = jnp.where(params.fixed > 0, params.fixed, jnp.where(kept, found, 1)).astype(jnp.int32)
+            before = jnp.where(kept, 0, jnp.where(aside, state.before, state.tau))
+            anybody = jnp.any(cohort.selected)
+            taken = jnp.where(state.looks, 1, state.tau).astype(params.phi.dtype)
+            c, b = budget.together(feedback.costs, cohort.selected, taken, how)
+            idle = jnp.zeros_like(state.spent).at[0].set(feedback.idle_s)
+            known = jax.tree.map(lambda new, old: jnp.where(cohort.selected, new, old), feedback.costs, state.known)
+            return state._replace(
+                tau=jnp.where(anybody, wanted, state.tau),
+                before=jnp.where(anybody, before, state.before),
+                spent=state.spent + jnp.where(anybody, c * taken + b, idle),
+                step=jnp.where(anybody, c, state.step),
+                exchange=jnp.where(anybody, b, state.exchange),
+                known=known,
+                over=state.looks if looks_at_last else state.last,
+            )
 
-MEMBER = Member(Options, params, make)
+        def afforded(state: State, params: Params, took: Bool[Array, " clients"]) -> State:
+            """What the rest of the budget allows those who are about to take part, at what each of them cost last."""
+            left = params.budgets - state.spent
+            steps = state.tau.astype(left.dtype)
+            costs = budget.foreseen(state.known, steps)
+            c, b = budget.together(costs, took, steps, how)
+            look = sum(budget.together(costs, took, jnp.ones_like(steps), how))
+            room = left - (look if looks_at_last else 0.0)
+            fits = jnp.all(c * steps < room - b)
+            cut = jnp.clip(budget.most_steps(costs, took, room, how), params.last_steps, steps).astype(jnp.int32)
+            trains = ~state.last & (fits if self.stop == "plain" else fits | (cut > 0))
+            looks = ~trains & ((params.last_steps > 0) | jnp.all(look <= left)) if looks_at_last else jnp.bool_(False)
+            checked = state._replace(
+                tau=jnp.where(trains & ~fits, cut, state.tau),
+                last=trains & ~fits,
+                looks=looks,
+                over=~trains & ~looks,
+            )
+            # Where nobody takes part only time passes; before anybody did, nobody knows what it costs.
+            blind = ~jnp.any(took) | jnp.isnan(jnp.sum(c))
+            kept = state._replace(over=state.over | ~jnp.all(left > 0))
+            return jax.tree.map(lambda new, old: jnp.where(blind | state.over, old, new), checked, kept)
+
+        def watch(state: State) -> dict[str, Array]:
+            estimates = {name: getattr(state, name) for name in ("rho", "beta", "delta")}
+            more = {f"spent_{r + 1}": state.spent[r] for r in range(1, len(how))}
+            return {"tau": state.tau, "spent": state.spent[0], **more, **estimates}
+
+        return Controller(init, plan, update, ended=lambda state: state.over, watch=watch)

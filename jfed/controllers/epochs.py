@@ -15,16 +15,9 @@ from jaxtyping import Int, PRNGKeyArray
 
 from jfed.errors import require
 from jfed.interfaces import Controller
-from jfed.options import Member, as_arrays
+from jfed.members import ControllerOptions, Name
+from jfed.options import as_arrays
 from jfed.types import Cohort, Dims, Feedback, Plan, Problem, View
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    choices: tuple[int, ...] = (1, 2, 3, 4)
-    """Epochs to draw from, equally likely."""
 
 
 class Params(NamedTuple):
@@ -39,29 +32,34 @@ class State(NamedTuple):
     steps: Int[Array, " clients"]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    require(
-        len(options.choices) > 0 and min(options.choices) >= 0,
-        f"Local epochs must be non-negative integers, found {options.choices}.",
-    )
-    return as_arrays(Params, choices=options.choices)
+@dataclass(frozen=True)
+class Options(ControllerOptions):
+    """What a user may set."""
 
+    names = (Name("epochs"),)
 
-def make(dims: Dims, options: Options) -> Controller:
-    """The controller."""
+    choices: tuple[int, ...] = (1, 2, 3, 4)
+    """Epochs to draw from, equally likely."""
 
-    def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
-        which = jax.random.randint(key, (dims.num_clients,), 0, params.choices.shape[0])
-        return State(steps=params.choices[which] * -(-num_samples // dims.batch_size))
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        require(
+            len(self.choices) > 0 and min(self.choices) >= 0,
+            f"Local epochs must be non-negative integers, found {self.choices}.",
+        )
+        return as_arrays(Params, choices=self.choices)
 
-    def plan(state: State, params: Params, view: View, cohort: Cohort) -> tuple[State, Plan]:
-        return state, Plan(steps=state.steps)
+    def make(self, dims: Dims) -> Controller:
+        """The controller."""
 
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        return state
+        def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
+            which = jax.random.randint(key, (dims.num_clients,), 0, params.choices.shape[0])
+            return State(steps=params.choices[which] * -(-num_samples // dims.batch_size))
 
-    return Controller(init, plan, update)
+        def plan(state: State, params: Params, view: View, cohort: Cohort) -> tuple[State, Plan]:
+            return state, Plan(steps=state.steps)
 
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            return state
 
-MEMBER = Member(Options, params, make)
+        return Controller(init, plan, update)

@@ -9,16 +9,9 @@ from jaxtyping import Int, PRNGKeyArray
 
 from jfed.errors import require
 from jfed.interfaces import Controller
-from jfed.options import Member, as_arrays
+from jfed.members import ControllerOptions, Name
+from jfed.options import as_arrays
 from jfed.types import Cohort, Dims, Feedback, Plan, Problem, View
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    steps: int = 1
-    """tau."""
 
 
 class Params(NamedTuple):
@@ -27,25 +20,30 @@ class Params(NamedTuple):
     steps: Int[Array, ""]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    require(options.steps >= 0, f"Local steps must not be negative, found {options.steps}.")
-    return as_arrays(Params, steps=options.steps)
+@dataclass(frozen=True)
+class Options(ControllerOptions):
+    """What a user may set."""
 
+    names = (Name("fixed"),)
 
-def make(dims: Dims, options: Options) -> Controller:
-    """The controller."""
+    steps: int = 1
+    """tau."""
 
-    def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> tuple[()]:
-        return ()
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        require(self.steps >= 0, f"Local steps must not be negative, found {self.steps}.")
+        return as_arrays(Params, steps=self.steps)
 
-    def plan(state: tuple[()], params: Params, view: View, cohort: Cohort) -> tuple[tuple[()], Plan]:
-        return (), Plan(steps=jnp.where(view.num_samples > 0, params.steps, 0))
+    def make(self, dims: Dims) -> Controller:
+        """The controller."""
 
-    def update(state: tuple[()], params: Params, view: View, cohort: Cohort, feedback: Feedback) -> tuple[()]:
-        return ()
+        def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> tuple[()]:
+            return ()
 
-    return Controller(init, plan, update)
+        def plan(state: tuple[()], params: Params, view: View, cohort: Cohort) -> tuple[tuple[()], Plan]:
+            return (), Plan(steps=jnp.where(view.num_samples > 0, params.steps, 0))
 
+        def update(state: tuple[()], params: Params, view: View, cohort: Cohort, feedback: Feedback) -> tuple[()]:
+            return ()
 
-MEMBER = Member(Options, params, make)
+        return Controller(init, plan, update)

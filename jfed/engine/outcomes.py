@@ -16,9 +16,8 @@ from jaxtyping import Int
 from jfed import config as configs
 from jfed import prng
 from jfed.engine.round import first_view
-from jfed.engine.spec import static_half
-from jfed.envs import ENVIRONMENTS
 from jfed.errors import require
+from jfed.options import static_half
 from jfed.types import Cohort, Dims, Plan
 
 MANY = 64  # seeds at a time, so that memory does not grow with them on the device
@@ -56,11 +55,10 @@ def outcomes(config: configs.Config, seeds: Iterable[int]) -> Outcomes:
     """
     configs.check(config)
     problem = configs.problem(config)
-    name, options = configs.named(ENVIRONMENTS, config.environment)
-    member = ENVIRONMENTS[name]
-    params = jax.tree.map(jnp.asarray, member.params(options, problem))
-    dims = Dims(config.num_clients, slots=1, features=configs.features(config), resources=configs.resources(config))
-    world = member.make(dims, static_half(options))
+    options = config.environment
+    params = jax.tree.map(jnp.asarray, options.params(problem))
+    dims = Dims(config.num_clients, slots=1, features=options.features, resources=configs.resources(config))
+    world = static_half(options).options.make(dims)
     nobody = Cohort(jnp.zeros(dims.num_clients, bool), jnp.full(dims.num_clients, jnp.nan))
     none, ones = jnp.zeros(dims.num_clients, jnp.int32), jnp.ones(dims.num_clients, jnp.int32)
 

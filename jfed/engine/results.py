@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from jfed import catalog
 from jfed import config as configs
 from jfed.engine.checkpoint import Arrays
 from jfed.engine.simulate import due
 from jfed.engine.spec import build
 from jfed.engine.units import Unit
-from jfed.envs import ENVIRONMENTS
 
 SET_APART = ("data", "model", "environment")  # seeds that need not follow the run's
 
@@ -51,7 +51,7 @@ def dataset(unit: Unit, rows: slice, whole: Arrays, sizes: Any) -> xr.Dataset:
 
 
 def _run_coords(unit: Unit) -> dict[str, Any]:
-    training, world = unit.config.training, unit.spec.environment[0]
+    training, world = unit.config.training, catalog.label(unit.config.environment)
     coords: dict[str, Any] = {
         "seed": ("run", [int(r.seeds.seed) for r in unit.runs]),
         **{f"{kind}_seed": ("run", [int(getattr(r.seeds, kind)) for r in unit.runs]) for kind in SET_APART},
@@ -60,7 +60,7 @@ def _run_coords(unit: Unit) -> dict[str, Any]:
         "oracle": ("run", [int(build(unit.spec).selector.needs_oracle)] * len(unit.runs)),
         "dataset": ("run", ["none" if training is None else training.dataset] * len(unit.runs)),
     }
-    default = {"method": unit.spec.selector[0], "mode": "faithful"}
+    default = {"method": catalog.label(unit.config.selector), "mode": "faithful"}
     names = dict.fromkeys([*default, *(name for r in unit.runs for name in r.point.coords)])
     for name in names:
         coords[name] = ("run", [_plain((default | r.point.coords)[name]) for r in unit.runs])
@@ -72,6 +72,4 @@ def _plain(value: Any) -> Any:
 
 
 def _classes(config: configs.Config) -> np.ndarray:
-    problem = configs.problem(config)
-    name, options = configs.named(ENVIRONMENTS, config.environment)
-    return ENVIRONMENTS[name].client_class(options, problem).astype(np.int32)
+    return config.environment.client_class(configs.problem(config)).astype(np.int32)

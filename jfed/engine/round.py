@@ -90,7 +90,7 @@ def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Int[Array, " client
             broken_round=() if parts.model is None else jnp.int32(0),
             clients=_memories(parts, keys, weights, positions) if remembers else (),
             best=weights if remembers else (),
-            mean=weights if spec.training is not None and spec.training.returns == "mean" else (),
+            mean=weights if spec.training is not None and spec.training.final_model == "mean" else (),
             ended_round=() if parts.controller.ended is None else jnp.int32(0),
         )
 

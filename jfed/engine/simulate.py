@@ -98,7 +98,7 @@ def _data(pool: Pool, block: Block, training: bool) -> Data | Array:
 def tested(spec: Spec, state: RunState) -> Any:
     """The weights that count."""
     kept = {"last": state.weights, "best": state.best, "mean": state.mean}
-    return kept["last" if spec.training is None else spec.training.returns]
+    return kept["last" if spec.training is None else spec.training.final_model]
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,17 +1,12 @@
 """The static half of an experiment: everything that shapes the compiled program, hashable."""
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from jfed.algorithms import KINDS
 from jfed.algorithms.deadline import Reading
-from jfed.controllers import CONTROLLERS
-from jfed.envs import ENVIRONMENTS
 from jfed.interfaces import Algorithm, Controller, Environment, Model, Selector
 from jfed.models import classifier, losses
-from jfed.options import is_static
-from jfed.selectors import SELECTORS
+from jfed.options import Static
 from jfed.types import Dims
 
 
@@ -22,16 +17,16 @@ class TrainingSpec:
     Attributes:
         model: its options (all static).
         inputs: what it sees.
-        missing: reading of the deadline aggregation.
-        algorithm: its kind and options, of which only static fields count.
-        returns: which model is tested and returned, the last one, the best so far or the mean of all.
+        average_over: reading of the deadline aggregation.
+        algorithm: static half of its options.
+        final_model: which model is tested and returned, the last one, the best so far or the mean of all.
     """
 
-    model: classifier.Options
+    model: classifier.ModelOptions
     inputs: classifier.Inputs
-    missing: Reading
-    algorithm: tuple[str, Any]
-    returns: Literal["last", "best", "mean"] = "last"
+    average_over: Reading
+    algorithm: Static
+    final_model: Literal["last", "best", "mean"] = "last"
 
 
 @dataclass(frozen=True)
@@ -40,9 +35,7 @@ class Spec:
 
     Attributes:
         dims: sizes.
-        environment: name and options, of which only static fields count.
-        selector: the same.
-        controller: the same; not used without training.
+        environment, selector, controller: static halves of their options.
         training: None for a selection-only run.
         lane: how local training is laid out: "sequential" or "vmapped".
         chunk_rounds: rounds between two looks by the host.
@@ -50,9 +43,9 @@ class Spec:
     """
 
     dims: Dims
-    environment: tuple[str, Any]
-    selector: tuple[str, Any]
-    controller: tuple[str, Any]
+    environment: Static
+    selector: Static
+    controller: Static
     training: TrainingSpec | None
     lane: str
     chunk_rounds: int
@@ -69,28 +62,16 @@ class Parts(NamedTuple):
     algorithm: Algorithm | None
 
 
-def static_half(options: Any) -> Any:
-    """The options with every dynamic field back at its default, so that equal programs have equal specs."""
-    dynamic = {f.name: f.default for f in dataclasses.fields(options) if not is_static(f)}
-    return dataclasses.replace(options, **dynamic)
-
-
 def build(spec: Spec) -> Parts:
-    """The members of a spec."""
-
-    def member(room: dict[str, Any], named: tuple[str, Any]) -> Any:
-        name, options = named
-        return room[name].make(spec.dims, options)
-
+    """Return the members of a spec."""
     model = algorithm = None
     if (t := spec.training) is not None:
         model = classifier.make(t.model, t.inputs)
-        kind, options = t.algorithm
-        algorithm = KINDS[kind].make(spec.dims, options, losses.mean_loss(model))
+        algorithm = t.algorithm.options.make(spec.dims, losses.mean_loss(model))
     return Parts(
-        environment=member(ENVIRONMENTS, spec.environment),
-        selector=member(SELECTORS, spec.selector),
-        controller=member(CONTROLLERS, spec.controller),
+        environment=spec.environment.options.make(spec.dims),
+        selector=spec.selector.options.make(spec.dims),
+        controller=spec.controller.options.make(spec.dims),
         model=model,
         algorithm=algorithm,
     )

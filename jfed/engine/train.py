@@ -73,7 +73,7 @@ def make_train(spec: Spec) -> Train:
     """
     algorithm = build(spec).algorithm
     assert algorithm is not None and spec.training is not None
-    lane, reading = LANES[spec.lane], spec.training.missing
+    lane, reading = LANES[spec.lane], spec.training.average_over
     num_clients, slots = spec.dims.num_clients, spec.dims.slots
 
     def train(

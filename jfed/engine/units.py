@@ -13,20 +13,17 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jfed import catalog, prng
 from jfed import config as configs
-from jfed import prng
-from jfed.algorithms import KINDS
 from jfed.config import Config, Training
-from jfed.controllers import CONTROLLERS, adaptive
 from jfed.engine import feed
 from jfed.engine.lanes import LANES
 from jfed.engine.round import RunParams
 from jfed.engine.simulate import Block, Pool
-from jfed.engine.spec import Spec, TrainingSpec, build, static_half
-from jfed.envs import ENVIRONMENTS
+from jfed.engine.spec import Spec, TrainingSpec, build
 from jfed.errors import require, unknown
 from jfed.models.classifier import Inputs
-from jfed.selectors import SELECTORS
+from jfed.options import static_half
 from jfed.sweep import Point
 from jfed.types import Dims
 
@@ -131,31 +128,25 @@ class Unit:
 def run_params(config: Config) -> RunParams:
     """The dynamic half of a config, checked, as NumPy arrays."""
     problem = configs.problem(config)
-
-    def member(room: dict[str, Any], options: Any) -> Any:
-        name, options = configs.named(room, options)
-        return room[name].params(options, problem)
-
     return RunParams(
-        environment=member(ENVIRONMENTS, config.environment),
-        selector=member(SELECTORS, config.selector),
-        controller=member(CONTROLLERS, config.controller),
-        algorithm=() if config.training is None else member(KINDS, config.training.algorithm),
+        environment=config.environment.params(problem),
+        selector=config.selector.params(problem),
+        controller=config.controller.params(problem),
+        algorithm=() if config.training is None else config.training.algorithm.params(problem),
     )
 
 
 def _training_spec(training: Training, data_dir: str | None) -> TrainingSpec:
     dataset = feed.dataset(training.dataset, data_dir)
     height, width, channels = dataset.images.shape[1:]
-    kind, options = configs.named(KINDS, training.algorithm)
     return TrainingSpec(
         model=training.model,
         inputs=Inputs(
             (height, width, channels), dataset.num_classes, float(dataset.max_value), dataset.mean, dataset.std
         ),
-        missing=training.missing,
-        algorithm=(kind, static_half(options)),
-        returns=training.returns,
+        average_over=training.average_over,
+        algorithm=static_half(training.algorithm),
+        final_model=training.final_model,
     )
 
 
@@ -164,17 +155,13 @@ def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None) 
     training = config.training
     batch_size = 1 if training is None else training.batch_size
     lane = layout.lane or ("sequential" if jax.default_backend() == "cpu" else "vmapped")
-
-    def static(room: dict[str, Any], options: Any) -> tuple[str, Any]:
-        name, options = configs.named(room, options)
-        return name, static_half(options)
-
+    features, resources = config.environment.features, configs.resources(config)
     chunk = layout.chunk_rounds or CHUNK_ROUNDS[training is not None]
     return Spec(
-        dims=Dims(config.num_clients, slots, batch_size, configs.features(config), configs.resources(config)),
-        environment=static(ENVIRONMENTS, config.environment),
-        selector=static(SELECTORS, config.selector),
-        controller=static(CONTROLLERS, config.controller),
+        dims=Dims(config.num_clients, slots, batch_size, features, resources),
+        environment=static_half(config.environment),
+        selector=static_half(config.selector),
+        controller=static_half(config.controller),
         training=None if training is None else _training_spec(training, data_dir),
         lane=lane,
         chunk_rounds=min(chunk, config.num_rounds),
@@ -184,9 +171,7 @@ def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None) 
 
 def slots_bound(config: Config) -> int:
     """A static bound on the cohort, a power of two so that sweeps over k share a program."""
-    problem = configs.problem(config)
-    name, options = configs.named(SELECTORS, config.selector)
-    most = SELECTORS[name].slots(options, problem)
+    most = config.selector.slots(configs.problem(config))
     return min(config.num_clients, 1 << (most - 1).bit_length())
 
 
@@ -226,6 +211,7 @@ def plan(
     widths: dict[Any, tuple[int, int]] = {}
     for point in points:
         configs.check(point.config)
+        point = dataclasses.replace(point, config=configs.normal(point.config))
         shapes = str(jax.tree.map(np.shape, run_params(point.config)))
         spec = make_spec(point.config, layout, 0, data_dir)
         key = (spec, shapes, point.config.num_rounds, point.config.eval_every, feed.shape(point.config.training))
@@ -260,19 +246,19 @@ def _check_training(
     algorithm = build(spec).algorithm
     estimates = algorithm is not None and algorithm.remember is not None
     require(
-        estimates or not isinstance(control, adaptive.Options) or (control.fixed > 0 and control.stop != "best"),
+        estimates or not control.needs_estimates(),
         'Adaptive tau, and the stop rule "best", need clients that make estimates: set training.algorithm to that of'
         ' "adaptive", or a fixed tau and another stop rule.',
     )
     if training is None:
         require(
             build(spec).selector.probe is None,
-            f"{point.coords.get('method', spec.selector[0])} asks clients for their loss, which a selection-only"
-            " run does not have: add training, or leave the scheme out.",
+            f"{point.coords.get('method', catalog.label(point.config.selector))} asks clients for their loss, which a"
+            " selection-only run does not have: add training, or leave the scheme out.",
         )
         return 0, 0
     require(
-        estimates or training.returns != "best",
+        estimates or training.final_model != "best",
         'To return the best model needs clients that estimate it: set training.algorithm to that of "adaptive".',
     )
     data = feed.federated(training, [point.config] * len(seeds), [int(s.data) for s in seeds], data_dir)

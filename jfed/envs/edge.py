@@ -29,33 +29,12 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from jfed import prng
 from jfed.errors import require
 from jfed.interfaces import Environment
-from jfed.options import Member, as_arrays, static
+from jfed.members import EnvironmentOptions, Name
+from jfed.options import as_arrays, static
 from jfed.types import Cohort, Costs, Dims, Oracle, Outcome, Plan, Problem, View
 
 FEATURES = ("power", "demand")
 LEAST_S = 1e-10
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set. The defaults are measurements of SGD on the squared SVM, by the authors' public code."""
-
-    step_s: tuple[float, float] = (0.013015156, 0.006946299)
-    """Mean and standard deviation of a local step of a client of power 1."""
-    exchange_s: tuple[float, float] = (0.131604348, 0.053873234)
-    """Mean and standard deviation of a transfer of the model."""
-    transfers: int = 1
-    """How many of them a round takes: Wang's code counts one, Eiffel two, down and up."""
-    power: tuple[float, ...] = (1.0,)
-    """c_i, dealt to the clients in turn."""
-    demand: tuple[float, float] = (1.0, 1.0)
-    """r_i is drawn from this range, once per run."""
-    others: tuple[tuple[float, float], ...] = ()
-    """Of each further resource, such as joules, what a step and a transfer of a client of average demand spend."""
-    shared: bool = static(True)
-    """All clients take the same time for a step, up to their power, and for an exchange."""
-    drawn: int = static(100)
-    """Steps of a round that are drawn apart."""
 
 
 class Params(NamedTuple):
@@ -75,95 +54,111 @@ class State(NamedTuple):
     demand: Float[Array, " clients"]
 
 
-def checked(options: Options) -> Options:
-    """The options, if they make sense."""
-    for name in ("step_s", "exchange_s"):
-        mean, sd = getattr(options, name)
-        require(0 <= mean < inf and 0 <= sd < inf, f"{name} is a mean and a deviation, found {(mean, sd)}.")
-    require(
-        len(options.power) > 0 and all(0 < p < inf for p in options.power),
-        f"A client's compute power must be positive, found {options.power}.",
-    )
-    low, high = options.demand
-    require(0 < low <= high < inf, f"demand must be a positive range (low, high), found {options.demand}.")
-    require(options.transfers >= 0, f"transfers must not be negative, found {options.transfers}.")
-    for pair in options.others:
+@dataclass(frozen=True)
+class Options(EnvironmentOptions):
+    """What a user may set. The defaults are measurements of SGD on the squared SVM, by the authors' public code."""
+
+    names = (Name("edge"),)
+    features = FEATURES
+
+    step_s: tuple[float, float] = (0.013015156, 0.006946299)
+    """Mean and standard deviation of a local step of a client of power 1."""
+    exchange_s: tuple[float, float] = (0.131604348, 0.053873234)
+    """Mean and standard deviation of a transfer of the model."""
+    transfers: int = 1
+    """How many of them a round takes: Wang's code counts one, Eiffel two, down and up."""
+    power: tuple[float, ...] = (1.0,)
+    """c_i, dealt to the clients in turn."""
+    demand: tuple[float, float] = (1.0, 1.0)
+    """r_i is drawn from this range, once per run."""
+    others: tuple[tuple[float, float], ...] = ()
+    """Of each further resource, such as joules, what a step and a transfer of a client of average demand spend."""
+    shared: bool = static(True)
+    """All clients take the same time for a step, up to their power, and for an exchange."""
+    drawn: int = static(100)
+    """Steps of a round that are drawn apart."""
+
+    def checked(self) -> "Options":
+        """Return the options themselves; raise `ConfigError` if they make no sense."""
+        for name in ("step_s", "exchange_s"):
+            mean, sd = getattr(self, name)
+            require(0 <= mean < inf and 0 <= sd < inf, f"{name} is a mean and a deviation, found {(mean, sd)}.")
         require(
-            all(0 <= x < inf for x in pair), f"What a step and a transfer spend must not be negative, found {pair}."
+            len(self.power) > 0 and all(0 < p < inf for p in self.power),
+            f"A client's compute power must be positive, found {self.power}.",
         )
-    require(options.drawn >= 1, f"drawn must be at least 1, found {options.drawn}.")
-    return options
+        low, high = self.demand
+        require(0 < low <= high < inf, f"demand must be a positive range (low, high), found {self.demand}.")
+        require(self.transfers >= 0, f"transfers must not be negative, found {self.transfers}.")
+        for pair in self.others:
+            require(
+                all(0 <= x < inf for x in pair), f"What a step and a transfer spend must not be negative, found {pair}."
+            )
+        require(self.drawn >= 1, f"drawn must be at least 1, found {self.drawn}.")
+        return self
 
+    def powers(self, num_clients: int) -> np.ndarray:
+        """c_i of each client."""
+        return np.resize(np.asarray(self.power, float), num_clients)  # which repeats them
 
-def powers(options: Options, num_clients: int) -> np.ndarray:
-    """c_i of each client."""
-    return np.resize(np.asarray(options.power, float), num_clients)  # which repeats them
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        self.checked()
+        return as_arrays(
+            Params,
+            step_s=np.asarray(self.step_s, float),
+            exchange_s=np.asarray(self.exchange_s, float),
+            transfers=float(self.transfers),
+            power=self.powers(problem.num_clients),
+            demand=np.asarray(self.demand, float),
+            others=np.asarray(self.others, float).reshape(-1, 2),
+        )
 
+    def demand_range(self) -> tuple[float, float]:
+        """The range of demands, in the mean of its distribution."""
+        low, high = self.checked().demand
+        return 2 * low / (low + high), 2 * high / (low + high)
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    checked(options)
-    return as_arrays(
-        Params,
-        step_s=np.asarray(options.step_s, float),
-        exchange_s=np.asarray(options.exchange_s, float),
-        transfers=float(options.transfers),
-        power=powers(options, problem.num_clients),
-        demand=np.asarray(options.demand, float),
-        others=np.asarray(options.others, float).reshape(-1, 2),
-    )
+    def costs(self, num_clients: int) -> Costs:
+        """Means of a step and an exchange of each client; of further resources, if it demands as little as it may."""
+        low, _ = self.demand_range()
+        step = [self.step_s[0] / self.powers(num_clients)]
+        exchange = [np.full(num_clients, self.transfers * self.exchange_s[0])]
+        for spent, sent in self.others:
+            step.append(np.full(num_clients, low * spent))
+            exchange.append(np.full(num_clients, low * self.transfers * sent))
+        return Costs(np.stack(step), np.stack(exchange))  # type: ignore[arg-type]
 
+    def make(self, dims: Dims) -> Environment:
+        """The environment."""
+        num_clients = dims.num_clients
+        several = 1 if self.shared else num_clients
 
-def demand(options: Options) -> tuple[float, float]:
-    """The range of demands, in the mean of its distribution."""
-    low, high = checked(options).demand
-    return 2 * low / (low + high), 2 * high / (low + high)
+        def times(key: PRNGKeyArray, law: Float[Array, "2"], shape: tuple[int, ...]) -> Array:
+            return jnp.maximum(law[0] + law[1] * jax.random.normal(key, shape, law.dtype), LEAST_S)
 
+        def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
+            low, high = params.demand
+            return State(low + (high - low) * prng.uniform(key, num_clients))
 
-def costs(options: Options, num_clients: int) -> Costs:
-    """Means of a step and an exchange of each client; of further resources, if it demands as little as it may."""
-    low, _ = demand(options)
-    step = [options.step_s[0] / powers(options, num_clients)]
-    exchange = [np.full(num_clients, options.transfers * options.exchange_s[0])]
-    for spent, sent in options.others:
-        step.append(np.full(num_clients, low * spent))
-        exchange.append(np.full(num_clients, low * options.transfers * sent))
-    return Costs(np.stack(step), np.stack(exchange))  # type: ignore[arg-type]
+        def observe(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, View]:
+            context = jnp.stack([params.power / params.power.mean(), state.demand / state.demand.mean()], -1)
+            expected = params.step_s[0] / params.power + params.transfers * params.exchange_s[0]  # of one step
+            oracle = Oracle(success_rate=jnp.ones_like(expected), latency_s=expected)
+            return state, view._replace(context=context, oracle=oracle)
 
+        def respond(
+            key: PRNGKeyArray, state: State, params: Params, view: View, cohort: Cohort, plan: Plan
+        ) -> tuple[State, Outcome]:
+            local, sent = jax.random.split(key)
+            each = times(local, params.step_s, (several, self.drawn))
+            counted = jnp.arange(self.drawn) < jnp.maximum(plan.steps, 1)[:, None]
+            step = jnp.sum(jnp.where(counted, each, 0.0), 1) / jnp.sum(counted, 1) / params.power
+            exchange = jnp.broadcast_to(params.transfers * times(sent, params.exchange_s, (several,)), (num_clients,))
+            latency_s = step * plan.steps + exchange
+            demand = state.demand / state.demand.mean()
+            spent, sent = params.others[:, :1] * demand, params.transfers * params.others[:, 1:] * demand
+            costs = Costs(jnp.concatenate([step[None], spent]), jnp.concatenate([exchange[None], sent]))
+            return state, Outcome(jnp.ones(num_clients, bool), latency_s, jnp.zeros((), latency_s.dtype), costs)
 
-def make(dims: Dims, options: Options) -> Environment:
-    """The environment."""
-    num_clients = dims.num_clients
-    several = 1 if options.shared else num_clients
-
-    def times(key: PRNGKeyArray, law: Float[Array, "2"], shape: tuple[int, ...]) -> Array:
-        return jnp.maximum(law[0] + law[1] * jax.random.normal(key, shape, law.dtype), LEAST_S)
-
-    def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
-        low, high = params.demand
-        return State(low + (high - low) * prng.uniform(key, num_clients))
-
-    def observe(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, View]:
-        context = jnp.stack([params.power / params.power.mean(), state.demand / state.demand.mean()], -1)
-        expected = params.step_s[0] / params.power + params.transfers * params.exchange_s[0]  # of one step
-        oracle = Oracle(success_rate=jnp.ones_like(expected), latency_s=expected)
-        return state, view._replace(context=context, oracle=oracle)
-
-    def respond(
-        key: PRNGKeyArray, state: State, params: Params, view: View, cohort: Cohort, plan: Plan
-    ) -> tuple[State, Outcome]:
-        local, sent = jax.random.split(key)
-        each = times(local, params.step_s, (several, options.drawn))
-        counted = jnp.arange(options.drawn) < jnp.maximum(plan.steps, 1)[:, None]
-        step = jnp.sum(jnp.where(counted, each, 0.0), 1) / jnp.sum(counted, 1) / params.power
-        exchange = jnp.broadcast_to(params.transfers * times(sent, params.exchange_s, (several,)), (num_clients,))
-        latency_s = step * plan.steps + exchange
-        demand = state.demand / state.demand.mean()
-        spent, sent = params.others[:, :1] * demand, params.transfers * params.others[:, 1:] * demand
-        costs = Costs(jnp.concatenate([step[None], spent]), jnp.concatenate([exchange[None], sent]))
-        return state, Outcome(jnp.ones(num_clients, bool), latency_s, jnp.zeros((), latency_s.dtype), costs)
-
-    return Environment(init, observe, respond)
-
-
-MEMBER = Member(Options, params, make, features=FEATURES, demand=demand, costs=costs)
+        return Environment(init, observe, respond)

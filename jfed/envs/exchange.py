@@ -28,29 +28,11 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from jfed import prng
 from jfed.errors import require
 from jfed.interfaces import Environment
-from jfed.options import Member, as_arrays
+from jfed.members import EnvironmentOptions, Name
+from jfed.options import as_arrays
 from jfed.types import Cohort, Dims, Oracle, Outcome, Plan, Problem, View
 
 FEATURES = ("inverse_capacity", "cold_start", "bits_per_hz")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set. The defaults are Tables 1 and 2 of RBCS-F."""
-
-    base_time_s: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)
-    """Training time at full capacity, one value per class of clients."""
-    cold_start_s: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
-    snr: tuple[float, ...] = (1000.0, 100.0, 10.0, 1.0)
-    """Signal-to-noise ratio, not in decibels."""
-    capacity: tuple[float, float] = (0.5, 2.0)
-    """Share of its processor that a client has free, drawn uniformly each round."""
-    bandwidth_hz: tuple[float, float] = (2e6, 4e6)
-    """Drawn uniformly each round."""
-    model_bits: float = 20e6
-    availability: float = 0.8
-    """Chance that a client can be asked, each round."""
-    reading: Literal["faithful", "corrected"] = "corrected"
 
 
 class Params(NamedTuple):
@@ -79,76 +61,93 @@ class State(NamedTuple):
     took_part: Bool[Array, " clients"]
 
 
-def client_class(options: Options, problem: Problem) -> np.ndarray:
-    """The class of each client, (K,)."""
-    return np.arange(problem.num_clients) % len(options.base_time_s)
+@dataclass(frozen=True)
+class Options(EnvironmentOptions):
+    """What a user may set. The defaults are Tables 1 and 2 of RBCS-F."""
 
+    names = (Name("exchange"),)
+    features = FEATURES
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    classes = {len(x) for x in (options.base_time_s, options.cold_start_s, options.snr)}
-    require(len(classes) == 1 and classes != {0}, "base_time_s, cold_start_s and snr need one value for each class.")
-    require(
-        len(options.snr) <= problem.num_clients,
-        f"There are {len(options.snr)} classes of clients for only {problem.num_clients} clients.",
-    )
-    for name in ("base_time_s", "cold_start_s"):
-        values = getattr(options, name)
-        require(all(0 <= x < math.inf for x in values), f"{name} must be finite and not negative, found {values}.")
-    require(all(0 < x < math.inf for x in options.snr), f"snr must be positive and finite, found {options.snr}.")
-    for name in ("capacity", "bandwidth_hz"):
-        low, high = getattr(options, name)
-        require(0 < low <= high < math.inf, f"{name} must be a positive range (low, high), found ({low:g}, {high:g}).")
-    require(0 < options.model_bits < math.inf, f"model_bits must be positive, found {options.model_bits:g}.")
-    require(0 <= options.availability <= 1, f"availability must lie in [0, 1], found {options.availability:g}.")
-    eta = np.log1p(options.snr) / (np.log(2) if options.reading == "corrected" else 1.0)  # below Eq. (14)
-    theta = np.stack([options.base_time_s, options.cold_start_s, 1 / eta], -1)
-    return as_arrays(
-        Params,
-        theta=theta[client_class(options, problem)],
-        capacity=np.asarray(options.capacity, float),
-        bandwidth_hz=np.asarray(options.bandwidth_hz, float),
-        model_bits=float(options.model_bits),
-        availability=float(options.availability),
-        cold=int(options.reading == "corrected"),
-    )
+    base_time_s: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)
+    """Training time at full capacity, one value per class of clients."""
+    cold_start_s: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
+    snr: tuple[float, ...] = (1000.0, 100.0, 10.0, 1.0)
+    """Signal-to-noise ratio, not in decibels."""
+    capacity: tuple[float, float] = (0.5, 2.0)
+    """Share of its processor that a client has free, drawn uniformly each round."""
+    bandwidth_hz: tuple[float, float] = (2e6, 4e6)
+    """Drawn uniformly each round."""
+    model_bits: float = 20e6
+    availability: float = 0.8
+    """Chance that a client can be asked, each round."""
+    reading: Literal["faithful", "corrected"] = "corrected"
 
+    def client_class(self, problem: Problem) -> np.ndarray:
+        """The class of each client, (K,)."""
+        return np.arange(problem.num_clients) % len(self.base_time_s)
 
-def make(dims: Dims, options: Options) -> Environment:
-    """The environment."""
-
-    def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
-        return State(took_part=jnp.zeros(dims.num_clients, bool))
-
-    def observe(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, View]:
-        here, capacity, bandwidth = prng.uniform(key, 3 * dims.num_clients).reshape(3, -1)
-        mu = params.capacity[0] + (params.capacity[1] - params.capacity[0]) * capacity
-        hertz = params.bandwidth_hz[0] + (params.bandwidth_hz[1] - params.bandwidth_hz[0]) * bandwidth
-        flag = jnp.where(params.cold > 0, ~state.took_part, state.took_part).astype(mu.dtype)
-        context = jnp.stack([1 / mu, flag, params.model_bits / hertz], -1)
-        expected = jnp.sum(context * params.theta, -1)
-        oracle = Oracle(success_rate=jnp.ones_like(mu), latency_s=expected)
-        return state, view._replace(available=here < params.availability, context=context, oracle=oracle)
-
-    def respond(
-        key: PRNGKeyArray, state: State, params: Params, view: View, cohort: Cohort, plan: Plan
-    ) -> tuple[State, Outcome]:
-        expected = jnp.sum(view.context * params.theta, -1)
-        noise = 2 * prng.uniform(key, dims.num_clients) - 1
-        latency_s = expected + expected * noise  # Eq. (14)
-        outcome = Outcome(
-            succeeded=jnp.ones(dims.num_clients, bool), latency_s=latency_s, idle_s=jnp.zeros((), latency_s.dtype)
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        classes = {len(x) for x in (self.base_time_s, self.cold_start_s, self.snr)}
+        require(
+            len(classes) == 1 and classes != {0}, "base_time_s, cold_start_s and snr need one value for each class."
         )
-        return State(took_part=cohort.selected), outcome
+        require(
+            len(self.snr) <= problem.num_clients,
+            f"There are {len(self.snr)} classes of clients for only {problem.num_clients} clients.",
+        )
+        for name in ("base_time_s", "cold_start_s"):
+            values = getattr(self, name)
+            require(all(0 <= x < math.inf for x in values), f"{name} must be finite and not negative, found {values}.")
+        require(all(0 < x < math.inf for x in self.snr), f"snr must be positive and finite, found {self.snr}.")
+        for name in ("capacity", "bandwidth_hz"):
+            low, high = getattr(self, name)
+            require(
+                0 < low <= high < math.inf, f"{name} must be a positive range (low, high), found ({low:g}, {high:g})."
+            )
+        require(0 < self.model_bits < math.inf, f"model_bits must be positive, found {self.model_bits:g}.")
+        require(0 <= self.availability <= 1, f"availability must lie in [0, 1], found {self.availability:g}.")
+        eta = np.log1p(self.snr) / (np.log(2) if self.reading == "corrected" else 1.0)  # below Eq. (14)
+        theta = np.stack([self.base_time_s, self.cold_start_s, 1 / eta], -1)
+        return as_arrays(
+            Params,
+            theta=theta[self.client_class(problem)],
+            capacity=np.asarray(self.capacity, float),
+            bandwidth_hz=np.asarray(self.bandwidth_hz, float),
+            model_bits=float(self.model_bits),
+            availability=float(self.availability),
+            cold=int(self.reading == "corrected"),
+        )
 
-    return Environment(init, observe, respond)
+    def expected_availability(self) -> float:
+        """Return the chance that a client can be asked in a round."""
+        return self.availability
 
+    def make(self, dims: Dims) -> Environment:
+        """The environment."""
 
-MEMBER = Member(
-    Options,
-    params,
-    make,
-    client_class=client_class,
-    features=FEATURES,
-    availability=lambda options: options.availability,
-)
+        def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
+            return State(took_part=jnp.zeros(dims.num_clients, bool))
+
+        def observe(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, View]:
+            here, capacity, bandwidth = prng.uniform(key, 3 * dims.num_clients).reshape(3, -1)
+            mu = params.capacity[0] + (params.capacity[1] - params.capacity[0]) * capacity
+            hertz = params.bandwidth_hz[0] + (params.bandwidth_hz[1] - params.bandwidth_hz[0]) * bandwidth
+            flag = jnp.where(params.cold > 0, ~state.took_part, state.took_part).astype(mu.dtype)
+            context = jnp.stack([1 / mu, flag, params.model_bits / hertz], -1)
+            expected = jnp.sum(context * params.theta, -1)
+            oracle = Oracle(success_rate=jnp.ones_like(mu), latency_s=expected)
+            return state, view._replace(available=here < params.availability, context=context, oracle=oracle)
+
+        def respond(
+            key: PRNGKeyArray, state: State, params: Params, view: View, cohort: Cohort, plan: Plan
+        ) -> tuple[State, Outcome]:
+            expected = jnp.sum(view.context * params.theta, -1)
+            noise = 2 * prng.uniform(key, dims.num_clients) - 1
+            latency_s = expected + expected * noise  # Eq. (14)
+            outcome = Outcome(
+                succeeded=jnp.ones(dims.num_clients, bool), latency_s=latency_s, idle_s=jnp.zeros((), latency_s.dtype)
+            )
+            return State(took_part=cohort.selected), outcome
+
+        return Environment(init, observe, respond)

@@ -19,20 +19,9 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from jfed import prng
 from jfed.errors import require
 from jfed.interfaces import Environment
-from jfed.options import Member, as_arrays, static
+from jfed.members import EnvironmentOptions, Name
+from jfed.options import as_arrays, static
 from jfed.types import Cohort, Dims, Oracle, Outcome, Plan, Problem, View
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    success_rates: tuple[float, ...] = (0.1, 0.3, 0.6, 0.9)
-    """One rate per class of clients, each in [0, 1]."""
-    deadline_s: float = 1.0
-    """How long the server waits in a round."""
-    availability: float = static(1.0)
-    """Chance that a client can be asked, each round; static, so that a world in which all can be spares the draw."""
 
 
 class Params(NamedTuple):
@@ -42,48 +31,60 @@ class Params(NamedTuple):
     deadline_s: Float[Array, ""]
 
 
-def client_class(options: Options, problem: Problem) -> np.ndarray:
-    """The class of each client, (K,): its place in `success_rates`."""
-    return np.arange(problem.num_clients) % len(options.success_rates)
+@dataclass(frozen=True)
+class Options(EnvironmentOptions):
+    """What a user may set."""
 
+    names = (Name("volatility"),)
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    rates = np.asarray(options.success_rates, np.float64)
-    require(rates.ndim == 1 and rates.size > 0, "At least one success rate is needed.")
-    bad = rates[~((rates >= 0) & (rates <= 1))]
-    require(bad.size == 0, f"Success rates must lie in [0, 1], found {', '.join(f'{r:g}' for r in bad)}.")
-    require(
-        rates.size <= problem.num_clients,
-        f"There are {rates.size} classes of success rates for only {problem.num_clients} clients.",
-    )
-    deadline_s, availability = float(options.deadline_s), options.availability
-    require(0 < deadline_s < np.inf, f"deadline_s must be positive, found {deadline_s:g}.")
-    require(0 <= availability <= 1, f"availability must lie in [0, 1], found {availability:g}.")
-    return as_arrays(Params, success_rate=rates[client_class(options, problem)], deadline_s=deadline_s)
+    success_rates: tuple[float, ...] = (0.1, 0.3, 0.6, 0.9)
+    """One rate per class of clients, each in [0, 1]."""
+    deadline_s: float = 1.0
+    """How long the server waits in a round."""
+    availability: float = static(1.0)
+    """Chance that a client can be asked, each round; static, so that a world in which all can be spares the draw."""
 
+    def client_class(self, problem: Problem) -> np.ndarray:
+        """The class of each client, (K,): its place in `success_rates`."""
+        return np.arange(problem.num_clients) % len(self.success_rates)
 
-def make(dims: Dims, options: Options) -> Environment:
-    """The environment."""
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        rates = np.asarray(self.success_rates, np.float64)
+        require(rates.ndim == 1 and rates.size > 0, "At least one success rate is needed.")
+        bad = rates[~((rates >= 0) & (rates <= 1))]
+        require(bad.size == 0, f"Success rates must lie in [0, 1], found {', '.join(f'{r:g}' for r in bad)}.")
+        require(
+            rates.size <= problem.num_clients,
+            f"There are {rates.size} classes of success rates for only {problem.num_clients} clients.",
+        )
+        deadline_s, availability = float(self.deadline_s), self.availability
+        require(0 < deadline_s < np.inf, f"deadline_s must be positive, found {deadline_s:g}.")
+        require(0 <= availability <= 1, f"availability must lie in [0, 1], found {availability:g}.")
+        return as_arrays(Params, success_rate=rates[self.client_class(problem)], deadline_s=deadline_s)
 
-    def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> tuple[()]:
-        return ()
+    def expected_availability(self) -> float:
+        """Return the chance that a client can be asked in a round."""
+        return self.availability
 
-    def observe(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> tuple[tuple[()], View]:
-        if options.availability < 1:
-            view = view._replace(available=prng.uniform(key, dims.num_clients) < options.availability)
-        wait = jnp.broadcast_to(params.deadline_s, (dims.num_clients,))
-        return (), view._replace(oracle=Oracle(params.success_rate, wait))
+    def make(self, dims: Dims) -> Environment:
+        """The environment."""
 
-    def respond(
-        key: PRNGKeyArray, state: tuple[()], params: Params, view: View, cohort: Cohort, plan: Plan
-    ) -> tuple[tuple[()], Outcome]:
-        rate = params.success_rate
-        draw = prng.uniform(key, rate.shape[0])
-        succeeded = draw < rate  # uniform is in [0, 1): rates 0 and 1 are exact
-        return (), Outcome(succeeded, jnp.broadcast_to(params.deadline_s, rate.shape), params.deadline_s)
+        def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> tuple[()]:
+            return ()
 
-    return Environment(init, observe, respond)
+        def observe(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> tuple[tuple[()], View]:
+            if self.availability < 1:
+                view = view._replace(available=prng.uniform(key, dims.num_clients) < self.availability)
+            wait = jnp.broadcast_to(params.deadline_s, (dims.num_clients,))
+            return (), view._replace(oracle=Oracle(params.success_rate, wait))
 
+        def respond(
+            key: PRNGKeyArray, state: tuple[()], params: Params, view: View, cohort: Cohort, plan: Plan
+        ) -> tuple[tuple[()], Outcome]:
+            rate = params.success_rate
+            draw = prng.uniform(key, rate.shape[0])
+            succeeded = draw < rate  # uniform is in [0, 1): rates 0 and 1 are exact
+            return (), Outcome(succeeded, jnp.broadcast_to(params.deadline_s, rate.shape), params.deadline_s)
 
-MEMBER = Member(Options, params, make, client_class=client_class, availability=lambda options: options.availability)
+        return Environment(init, observe, respond)

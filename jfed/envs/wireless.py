@@ -30,35 +30,12 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from jfed import prng
 from jfed.errors import require
 from jfed.interfaces import Environment
-from jfed.options import Member, as_arrays
+from jfed.members import EnvironmentOptions, Name
+from jfed.options import as_arrays
 from jfed.types import Cohort, Dims, Oracle, Outcome, Plan, Problem, View
 
 QUANTILES = 96  # of each link's fading, in the sums that stand for expectations
 SPEEDS = 8  # nodes over the uniform range of a processor's speed
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set. The defaults are the ideal scenario's (Sec. V-A)."""
-
-    model_bits: float = 5e3
-    """m_0, sent down and up."""
-    radius_m: float = 500.0
-    distances_m: tuple[float, ...] = ()
-    """Distance of each client from the access point; none: drawn for each run, uniformly over the disc."""
-    bandwidth_hz: float = 15e3
-    power_dbm: float = 23.0
-    """Of the access point and of every client."""
-    noise_dbm: float = -107.0
-    path_loss_db: tuple[float, float] = (128.1, 37.6)
-    """At one kilometre, and per decade of distance."""
-    samples_per_round: float = 2.0
-    """rho: what a client computes in a round; the minibatch, where each makes one step."""
-    speed: tuple[float, float, float] = (10.0, 10.0, 30.0)
-    """a, b, c: client k = 1..K computes a k + b to a k + c samples per second, drawn uniformly each round."""
-    tau_max_s: float = 5.0
-    availability: float = 1.0
-    """Chance that a client can be asked, each round; 0.9 in the non-ideal scenario."""
 
 
 class Params(NamedTuple):
@@ -96,42 +73,6 @@ class State(NamedTuple):
     success_rate: Float[Array, " clients"]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    num_clients = problem.num_clients
-    for name in ("model_bits", "radius_m", "bandwidth_hz", "samples_per_round", "tau_max_s"):
-        value = getattr(options, name)
-        require(0 < value < math.inf, f"{name} must be positive, found {value:g}.")
-    distances = options.distances_m
-    require(
-        len(distances) in (0, num_clients),
-        f"There are {len(distances)} distances_m for {num_clients} clients.",
-    )
-    require(all(0 < d < math.inf for d in distances), "distances_m must be positive.")
-    require(0 <= options.availability <= 1, f"availability must lie in [0, 1], found {options.availability:g}.")
-    for name in ("power_dbm", "noise_dbm", "path_loss_db", "speed"):
-        values = np.atleast_1d(getattr(options, name))
-        require(bool(np.isfinite(values).all()), f"{name} must be finite, found {getattr(options, name)}.")
-    step, low, high = options.speed
-    number = np.arange(1, num_clients + 1)
-    slowest, fastest = step * number + low, step * number + high
-    require(bool(slowest.min() > 0) and low <= high, "speed must give every client a positive range of speeds.")
-    at_1_km, decay = options.path_loss_db
-    return as_arrays(
-        Params,
-        distance_km=np.asarray(distances, float) / 1e3 if distances else np.zeros(num_clients),
-        radius_km=options.radius_m / 1e3,
-        bits_per_hz=options.model_bits / options.bandwidth_hz,
-        snr_db=float(options.power_dbm - options.noise_dbm - at_1_km),
-        decay_db=float(decay),
-        samples=float(options.samples_per_round),
-        slowest=slowest.astype(float),
-        fastest=fastest.astype(float),
-        tau_max_s=float(options.tau_max_s),
-        availability=float(options.availability),
-    )
-
-
 def _link_s(params: Params, snr: Array, gain: Array) -> Array:
     return params.bits_per_hz / jnp.log2(1 + snr * gain)  # Eqs. (32) to (35)
 
@@ -159,32 +100,93 @@ def _expected(params: Params, snr: Array) -> tuple[Array, Array]:
     return lax.map(one, (snr, params.slowest, params.fastest))
 
 
-def make(dims: Dims, options: Options) -> Environment:
-    """The environment."""
-    num_clients = dims.num_clients
+@dataclass(frozen=True)
+class Options(EnvironmentOptions):
+    """What a user may set. The defaults are the ideal scenario's (Sec. V-A)."""
 
-    def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
-        drawn = params.radius_km * jnp.sqrt(prng.uniform(key, num_clients) + 2.0**-24)  # uniform over the area
-        distance_km = jnp.where(params.distance_km > 0, params.distance_km, drawn)
-        snr = 10 ** ((params.snr_db - params.decay_db * jnp.log10(distance_km)) / 10)
-        latency_s, success_rate = _expected(params, snr)
-        return State(snr, latency_s, success_rate)
+    names = (Name("wireless"),)
 
-    def observe(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, View]:
-        here = prng.uniform(key, num_clients) < params.availability
-        oracle = Oracle(success_rate=state.success_rate, latency_s=state.latency_s)
-        return state, view._replace(available=here, oracle=oracle)
+    model_bits: float = 5e3
+    """m_0, sent down and up."""
+    radius_m: float = 500.0
+    distances_m: tuple[float, ...] = ()
+    """Distance of each client from the access point; none: drawn for each run, uniformly over the disc."""
+    bandwidth_hz: float = 15e3
+    power_dbm: float = 23.0
+    """Of the access point and of every client."""
+    noise_dbm: float = -107.0
+    path_loss_db: tuple[float, float] = (128.1, 37.6)
+    """At one kilometre, and per decade of distance."""
+    samples_per_round: float = 2.0
+    """rho: what a client computes in a round; the minibatch, where each makes one step."""
+    speed: tuple[float, float, float] = (10.0, 10.0, 30.0)
+    """a, b, c: client k = 1..K computes a k + b to a k + c samples per second, drawn uniformly each round."""
+    tau_max_s: float = 5.0
+    availability: float = 1.0
+    """Chance that a client can be asked, each round; 0.9 in the non-ideal scenario."""
 
-    def respond(
-        key: PRNGKeyArray, state: State, params: Params, view: View, cohort: Cohort, plan: Plan
-    ) -> tuple[State, Outcome]:
-        down, up, speed = prng.uniform(key, 3 * num_clients).reshape(3, -1)
-        compute = params.samples / (params.slowest + (params.fastest - params.slowest) * speed)  # Eq. (36)
-        links = sum(_link_s(params, state.snr, -jnp.log1p(-(u + 2.0**-24))) for u in (down, up))
-        latency_s = jnp.minimum(links + compute, params.tau_max_s)  # Eq. (4)
-        return state, Outcome(latency_s < params.tau_max_s, latency_s, params.tau_max_s)
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        num_clients = problem.num_clients
+        for name in ("model_bits", "radius_m", "bandwidth_hz", "samples_per_round", "tau_max_s"):
+            value = getattr(self, name)
+            require(0 < value < math.inf, f"{name} must be positive, found {value:g}.")
+        distances = self.distances_m
+        require(
+            len(distances) in (0, num_clients),
+            f"There are {len(distances)} distances_m for {num_clients} clients.",
+        )
+        require(all(0 < d < math.inf for d in distances), "distances_m must be positive.")
+        require(0 <= self.availability <= 1, f"availability must lie in [0, 1], found {self.availability:g}.")
+        for name in ("power_dbm", "noise_dbm", "path_loss_db", "speed"):
+            values = np.atleast_1d(getattr(self, name))
+            require(bool(np.isfinite(values).all()), f"{name} must be finite, found {getattr(self, name)}.")
+        step, low, high = self.speed
+        number = np.arange(1, num_clients + 1)
+        slowest, fastest = step * number + low, step * number + high
+        require(bool(slowest.min() > 0) and low <= high, "speed must give every client a positive range of speeds.")
+        at_1_km, decay = self.path_loss_db
+        return as_arrays(
+            Params,
+            distance_km=np.asarray(distances, float) / 1e3 if distances else np.zeros(num_clients),
+            radius_km=self.radius_m / 1e3,
+            bits_per_hz=self.model_bits / self.bandwidth_hz,
+            snr_db=float(self.power_dbm - self.noise_dbm - at_1_km),
+            decay_db=float(decay),
+            samples=float(self.samples_per_round),
+            slowest=slowest.astype(float),
+            fastest=fastest.astype(float),
+            tau_max_s=float(self.tau_max_s),
+            availability=float(self.availability),
+        )
 
-    return Environment(init, observe, respond)
+    def expected_availability(self) -> float:
+        """Return the chance that a client can be asked in a round."""
+        return self.availability
 
+    def make(self, dims: Dims) -> Environment:
+        """The environment."""
+        num_clients = dims.num_clients
 
-MEMBER = Member(Options, params, make, availability=lambda options: options.availability)
+        def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
+            drawn = params.radius_km * jnp.sqrt(prng.uniform(key, num_clients) + 2.0**-24)  # uniform over the area
+            distance_km = jnp.where(params.distance_km > 0, params.distance_km, drawn)
+            snr = 10 ** ((params.snr_db - params.decay_db * jnp.log10(distance_km)) / 10)
+            latency_s, success_rate = _expected(params, snr)
+            return State(snr, latency_s, success_rate)
+
+        def observe(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, View]:
+            here = prng.uniform(key, num_clients) < params.availability
+            oracle = Oracle(success_rate=state.success_rate, latency_s=state.latency_s)
+            return state, view._replace(available=here, oracle=oracle)
+
+        def respond(
+            key: PRNGKeyArray, state: State, params: Params, view: View, cohort: Cohort, plan: Plan
+        ) -> tuple[State, Outcome]:
+            down, up, speed = prng.uniform(key, 3 * num_clients).reshape(3, -1)
+            compute = params.samples / (params.slowest + (params.fastest - params.slowest) * speed)  # Eq. (36)
+            links = sum(_link_s(params, state.snr, -jnp.log1p(-(u + 2.0**-24))) for u in (down, up))
+            latency_s = jnp.minimum(links + compute, params.tau_max_s)  # Eq. (4)
+            return state, Outcome(latency_s < params.tau_max_s, latency_s, params.tau_max_s)
+
+        return Environment(init, observe, respond)

@@ -1,6 +1,9 @@
 """From a model's options to a classifier of uint8 images: what all families share."""
 
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+import abc
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 from flax import linen
@@ -8,6 +11,9 @@ from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray, UInt8
 
 from jfed.interfaces import Grades, Model
+from jfed.members import MemberOptions
+from jfed.models.losses import cross_entropy
+from jfed.options import STATIC
 from jfed.types import Weights
 
 Scaling = Literal["dataset", "unit", "image"]
@@ -32,26 +38,24 @@ class Inputs(NamedTuple):
     std: float
 
 
-@runtime_checkable
-class Options(Protocol):
-    """What a family's options offer."""
+@dataclass(frozen=True)
+class ModelOptions(MemberOptions):
+    """What the options of a family of models offer; all of their fields are static."""
 
-    @property
-    def scaling(self) -> Scaling:
-        """How pixels are scaled: see `scaled`."""
-        ...
+    scaling: Scaling = dataclasses.field(default="dataset", kw_only=True, metadata=STATIC)
+    """Of pixels: by the data set's mean and deviation, to the unit interval, or each image by its own."""
 
+    @abc.abstractmethod
     def module(self, inputs: Inputs) -> linen.Module:
-        """Scaled images to logits; raises `ConfigError` for options that do not fit the images."""
-        ...
+        """Return the flax module, scaled images to logits; raise `ConfigError` for options that do not fit them."""
 
     def grade(self, logits: Float[Array, "batch classes"], labels: Int[Array, " batch"]) -> Grades:
-        """Each example's loss, and whether the answer is right."""
-        ...
+        """Return each example's loss, and whether the answer is right; by default cross-entropy and the argmax."""
+        return cross_entropy(logits, labels)
 
     def penalty(self, weights: Weights) -> Float[Array, ""] | float:
-        """What is added once to the mean loss."""
-        ...
+        """Return what is added once to the mean loss of any number of examples."""
+        return 0.0
 
 
 def scaled(images: UInt8[Array, "batch height width channels"], inputs: Inputs, scaling: Scaling) -> Scaled:
@@ -70,7 +74,7 @@ def scaled(images: UInt8[Array, "batch height width channels"], inputs: Inputs, 
     return x
 
 
-def make(options: Options, inputs: Inputs) -> Model:
+def make(options: ModelOptions, inputs: Inputs) -> Model:
     """The classifier."""
     module = options.module(inputs)
 

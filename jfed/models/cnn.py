@@ -23,23 +23,32 @@ import jax
 import jax.numpy as jnp
 from flax import linen
 from jax import Array
-from jaxtyping import Float, Int, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from jfed.errors import require
-from jfed.interfaces import Grades
-from jfed.models.classifier import Inputs
+from jfed.members import Name
+from jfed.models.classifier import Inputs, ModelOptions
 from jfed.models.conv import conv2d, max_pool
-from jfed.models.losses import cross_entropy
 from jfed.options import static
-from jfed.types import Weights
 
 LRN_RADIUS, LRN_BIAS, LRN_ALPHA, LRN_BETA = 4, 1.0, 0.001 / 9, 0.75  # the public code of Wang et al.
 WANG_STD = WANG_BIAS = 0.1  # the same
+WANG = {"channels": (32, 32), "padding": "same", "hidden": (256,), "normalize": True, "start": "wang"}
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(ModelOptions):
     """What a user may set; everything shapes the program."""
+
+    names = (
+        Name("e3cs-cifar", aliases=("rbcs-f-cifar",)),  # the two papers use the same network
+        Name("e3cs-emnist", {"channels": (10, 10), "hidden": (1280, 256)}),
+        Name("rbcs-f-fashion", {"channels": (20, 50), "hidden": (500,)}),
+        Name("wang", {**WANG, "scaling": "unit"}),
+        Name("wang-cifar", {**WANG, "scaling": "image"}),
+        # for images as small as the digits
+        Name("cnn", {"channels": (8, 16), "kernel": 3, "padding": "same", "hidden": (32,)}),
+    )
 
     channels: tuple[int, ...] = static((64, 64))
     """Of each convolution."""
@@ -59,16 +68,6 @@ class Options:
     """Local response normalisation, as Wang et al. place it: after the first pool, and before the second."""
     start: Literal["pytorch", "wang"] = static("pytorch")
     """Initial weights: uniform by fan-in, or normal (truncated, 0.1) with biases of 0.1."""
-    scaling: Literal["dataset", "unit", "image"] = static("dataset")
-    """Of pixels: by the data set's mean and deviation, to the unit interval, or each image by its own."""
-
-    def grade(self, logits: Float[Array, "batch classes"], labels: Int[Array, " batch"]) -> Grades:
-        """Cross-entropy, and whether the largest logit is the label's."""
-        return cross_entropy(logits, labels)
-
-    def penalty(self, weights: Weights) -> float:
-        """None."""
-        return 0.0
 
     def module(self, inputs: Inputs) -> linen.Module:
         """The flax module."""

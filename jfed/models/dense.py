@@ -1,35 +1,24 @@
 """Dense classifiers: softmax regression (no hidden layer) and a multilayer perceptron, as flax modules."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from flax import linen
 from jax import Array
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from jfed.errors import require
-from jfed.interfaces import Grades
-from jfed.models.classifier import Inputs
-from jfed.models.losses import cross_entropy
+from jfed.members import Name
+from jfed.models.classifier import Inputs, ModelOptions
 from jfed.options import static
-from jfed.types import Weights
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(ModelOptions):
     """What a user may set. Attributes: hidden: widths of the ReLU layers; () is softmax regression."""
 
+    names = (Name("linear"), Name("mlp", {"hidden": (64,)}))
+
     hidden: tuple[int, ...] = static(())
-    scaling: Literal["dataset", "unit", "image"] = static("dataset")
-    """Of pixels: by the data set's mean and deviation, to the unit interval, or each image by its own."""
-
-    def grade(self, logits: Float[Array, "batch classes"], labels: Int[Array, " batch"]) -> Grades:
-        """Cross-entropy, and whether the largest logit is the label's."""
-        return cross_entropy(logits, labels)
-
-    def penalty(self, weights: Weights) -> float:
-        """None."""
-        return 0.0
 
     def module(self, inputs: Inputs) -> linen.Module:
         """The flax module."""

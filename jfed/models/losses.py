@@ -1,16 +1,12 @@
 """What logits are used for: each example's loss and verdict, and their means over a batch of which some are real."""
 
-from collections.abc import Callable
-
 import jax.numpy as jnp
 import optax
 from jax import Array
 from jaxtyping import Bool, Float, Int, UInt8
 
-from jfed.interfaces import Grades, Model
+from jfed.interfaces import Grades, Loss, Model
 from jfed.types import Weights
-
-Loss = Callable[[Weights, UInt8[Array, "batch h w c"], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
 
 
 def cross_entropy(logits: Float[Array, "batch classes"], labels: Int[Array, " batch"]) -> Grades:

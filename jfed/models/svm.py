@@ -7,9 +7,9 @@ public code: (lambda / 2) |w|^2 + (1 / 2) max(0, 1 - y w.x)^2 with lambda = 0.1,
 *Departures.* Accuracy counts every image; the public code leaves the first one out.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -19,20 +19,22 @@ from jaxtyping import Float, Int
 
 from jfed.errors import require
 from jfed.interfaces import Grades
-from jfed.models.classifier import Inputs
+from jfed.members import Name
+from jfed.models.classifier import Inputs, ModelOptions, Scaling
 from jfed.models.losses import squared_hinge
-from jfed.options import static
+from jfed.options import STATIC, static
 from jfed.types import Weights
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(ModelOptions):
     """What a user may set; everything shapes the program."""
+
+    names = (Name("svm"),)  # even labels against odd ones
 
     regularization: float = static(0.1)
     """lambda."""
-    scaling: Literal["dataset", "unit", "image"] = static("unit")
-    """Of pixels: by the data set's mean and deviation, to the unit interval, or each image by its own."""
+    scaling: Scaling = dataclasses.field(default="unit", kw_only=True, metadata=STATIC)
 
     def module(self, inputs: Inputs) -> linen.Module:
         """The flax module."""

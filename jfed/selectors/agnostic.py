@@ -22,16 +22,9 @@ from jaxtyping import Float, PRNGKeyArray
 
 from jfed.errors import require
 from jfed.interfaces import Selector
-from jfed.options import Member, all_clients, as_arrays
+from jfed.members import EveryoneOptions, Name
+from jfed.options import as_arrays
 from jfed.types import Cohort, Dims, Feedback, Problem, View
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    rate: float = 0.1
-    """gamma_l."""
 
 
 class Params(NamedTuple):
@@ -46,12 +39,6 @@ class State(NamedTuple):
     weight: Float[Array, " clients"]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    require(0 <= options.rate < inf, f"The rate of agnostic weights must not be negative, found {options.rate:g}.")
-    return as_arrays(Params, rate=float(options.rate))
-
-
 def projected(values: Float[Array, " clients"]) -> Float[Array, " clients"]:
     """The nearest point of the simplex."""
     values = values - jnp.max(values)  # moving all alike changes nothing, and large numbers hide small ones
@@ -61,23 +48,34 @@ def projected(values: Float[Array, " clients"]) -> Float[Array, " clients"]:
     return jnp.maximum(values - shift[last], 0.0)
 
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
+@dataclass(frozen=True)
+class Options(EveryoneOptions):
+    """What a user may set."""
 
-    def init(key: PRNGKeyArray, params: Params) -> State:
-        return State(jnp.full(dims.num_clients, 1 / dims.num_clients, jnp.result_type(float)))
+    names = (Name("agnostic"),)
 
-    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        importance = state.weight / jnp.maximum(view.num_samples, 1)  # which the average multiplies by the images
-        return state, Cohort(view.available, view.available.astype(state.weight.dtype), importance)
+    rate: float = 0.1
+    """gamma_l."""
 
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        loss = feedback.heard(jnp.full_like(state.weight, jnp.nan))
-        told = jnp.isfinite(loss)  # a model that broke tells nothing
-        moved = projected(state.weight + params.rate * jnp.where(told, loss, 0.0))
-        return State(jnp.where(jnp.any(told), moved, state.weight))
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        require(0 <= self.rate < inf, f"The rate of agnostic weights must not be negative, found {self.rate:g}.")
+        return as_arrays(Params, rate=float(self.rate))
 
-    return Selector(init, select, update)
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
 
+        def init(key: PRNGKeyArray, params: Params) -> State:
+            return State(jnp.full(dims.num_clients, 1 / dims.num_clients, jnp.result_type(float)))
 
-MEMBER = Member(Options, params, make, all_clients, first_cohort=all_clients)
+        def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+            importance = state.weight / jnp.maximum(view.num_samples, 1)  # which the average multiplies by the images
+            return state, Cohort(view.available, view.available.astype(state.weight.dtype), importance)
+
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            loss = feedback.heard(jnp.full_like(state.weight, jnp.nan))
+            told = jnp.isfinite(loss)  # a model that broke tells nothing
+            moved = projected(state.weight + params.rate * jnp.where(told, loss, 0.0))
+            return State(jnp.where(jnp.any(told), moved, state.weight))
+
+        return Selector(init, select, update)

@@ -19,16 +19,10 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed import ops
 from jfed.interfaces import Selector
-from jfed.options import Member, as_arrays
+from jfed.members import Name, SelectorOptions
+from jfed.options import as_arrays
 from jfed.selectors import e3cs
 from jfed.types import Cohort, Dims, Feedback, Problem, View
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set. Attributes: quota: as in `e3cs.Options`."""
-
-    quota: float | str | tuple[float, ...] = 0.0
 
 
 class Params(NamedTuple):
@@ -42,12 +36,6 @@ class State(NamedTuple):
     """Attributes: tie_break: order among equal rates, fixed for the run."""
 
     tie_break: Float[Array, " clients"]
-
-
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    quota = e3cs.quota_schedule(options.quota, problem.num_rounds)
-    return as_arrays(Params, k=problem.cohort_size, quota=quota)
 
 
 def allocation(
@@ -65,24 +53,34 @@ def allocation(
     return jnp.where(available, jnp.minimum(sigma + jnp.clip(residual - rank * room, 0.0, room), 1.0), 0.0)
 
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
+@dataclass(frozen=True)
+class Options(SelectorOptions):
+    """What a user may set. Attributes: quota: as in `e3cs.Options`."""
 
-    def init(key: PRNGKeyArray, params: Params) -> State:
-        return State(tie_break=jax.random.uniform(key, (dims.num_clients,)))
+    names = (Name("best", {}, "quota", "quota, a share of k/K, or inc", words=("inc",), examples=("0", "0.5", "inc")),)
 
-    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        assert view.oracle is not None
-        here = ops.count(view.available)
-        k = jnp.minimum(params.k, here)
-        sigma = params.quota[view.round - 1] * k / jnp.maximum(here, 1)
-        p = allocation(view.oracle.success_rate, state.tie_break, k, sigma, view.available)
-        return state, Cohort(ops.exact_inclusion(key, p, k), p)
+    quota: float | str | tuple[float, ...] = 0.0
 
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        return state
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        quota = e3cs.quota_schedule(self.quota, problem.num_rounds)
+        return as_arrays(Params, k=problem.cohort_size, quota=quota)
 
-    return Selector(init, select, update, needs_oracle=True)
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
 
+        def init(key: PRNGKeyArray, params: Params) -> State:
+            return State(tie_break=jax.random.uniform(key, (dims.num_clients,)))
 
-MEMBER = Member(Options, params, make)
+        def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+            assert view.oracle is not None
+            here = ops.count(view.available)
+            k = jnp.minimum(params.k, here)
+            sigma = params.quota[view.round - 1] * k / jnp.maximum(here, 1)
+            p = allocation(view.oracle.success_rate, state.tie_break, k, sigma, view.available)
+            return state, Cohort(ops.exact_inclusion(key, p, k), p)
+
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            return state
+
+        return Selector(init, select, update, needs_oracle=True)

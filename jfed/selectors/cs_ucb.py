@@ -29,18 +29,9 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from jfed import ops
 from jfed.errors import require
 from jfed.interfaces import Selector
-from jfed.options import Member, as_arrays, static
+from jfed.members import Name, SelectorOptions
+from jfed.options import as_arrays, static
 from jfed.types import Cohort, Dims, Feedback, Problem, View
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    tau_max_s: float = 5.0
-    """Latency of reward 0."""
-    bonus: Literal["plain", "truncated"] = static("plain")
-    estimate: Literal["ucb", "truth"] = static("ucb")
 
 
 class Params(NamedTuple):
@@ -55,12 +46,6 @@ class State(NamedTuple):
 
     mean: Float[Array, " clients"]
     times: Int[Array, " clients"]
-
-
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    require(0 < options.tau_max_s < np.inf, f"tau_max_s must be positive, found {options.tau_max_s:g}.")
-    return as_arrays(Params, k=problem.cohort_size, tau_max_s=float(options.tau_max_s))
 
 
 def start(num_clients: int) -> State:
@@ -87,37 +72,56 @@ def truncated(state: State, view: View) -> Float[Array, " clients"]:
     return jnp.where(state.times > 0, jnp.minimum(state.mean + width, 1.0), 1.0)
 
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
-    num_clients = dims.num_clients
+@dataclass(frozen=True)
+class Options(SelectorOptions):
+    """What a user may set."""
 
-    def init(key: PRNGKeyArray, params: Params) -> State:
-        return start(num_clients)
+    names = (
+        Name("cs-ucb"),
+        Name("cs-ucb-truncated", {"bonus": "truncated"}),
+        Name("cs-ucb-best", {"estimate": "truth"}),
+    )
 
-    def scores(key: PRNGKeyArray, state: State, params: Params, view: View) -> Float[Array, " clients"]:
-        if options.estimate == "truth":
-            assert view.oracle is not None
-            return -view.oracle.latency_s  # Eq. (13): the N largest mu
-        if options.bonus == "truncated":
-            index = truncated(state, view)
-        else:
-            width = jnp.sqrt((params.k + 1) * log_round(view) / jnp.maximum(state.times, 1))
-            index = state.mean + width  # Eq. (18)
-        initial = view.round <= -(-num_clients // params.k)  # Algorithm 1, lines 2 to 8: a group is filled up at random
-        index = jnp.where(initial, jax.random.uniform(key, (num_clients,)), index)
-        return jnp.where(state.times > 0, index, jnp.inf)
+    tau_max_s: float = 5.0
+    """Latency of reward 0."""
+    bonus: Literal["plain", "truncated"] = static("plain")
+    estimate: Literal["ucb", "truth"] = static("ucb")
 
-    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        fill, tie = jax.random.split(key)
-        score = scores(fill, state, params, view)
-        break_ = jax.random.uniform(tie, (num_clients,))
-        selected = ops.smallest(-score, params.k, among=view.available, tie_break=break_)
-        return state, Cohort(selected, jnp.full(num_clients, jnp.nan))
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        require(0 < self.tau_max_s < np.inf, f"tau_max_s must be positive, found {self.tau_max_s:g}.")
+        return as_arrays(Params, k=problem.cohort_size, tau_max_s=float(self.tau_max_s))
 
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        return learn(state, params.tau_max_s, cohort, feedback)
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
+        num_clients = dims.num_clients
 
-    return Selector(init, select, update, needs_oracle=options.estimate == "truth")
+        def init(key: PRNGKeyArray, params: Params) -> State:
+            return start(num_clients)
 
+        def scores(key: PRNGKeyArray, state: State, params: Params, view: View) -> Float[Array, " clients"]:
+            if self.estimate == "truth":
+                assert view.oracle is not None
+                return -view.oracle.latency_s  # Eq. (13): the N largest mu
+            if self.bonus == "truncated":
+                index = truncated(state, view)
+            else:
+                width = jnp.sqrt((params.k + 1) * log_round(view) / jnp.maximum(state.times, 1))
+                index = state.mean + width  # Eq. (18)
+            initial = view.round <= -(
+                -num_clients // params.k
+            )  # Algorithm 1, lines 2 to 8: a group is filled up at random
+            index = jnp.where(initial, jax.random.uniform(key, (num_clients,)), index)
+            return jnp.where(state.times > 0, index, jnp.inf)
 
-MEMBER = Member(Options, params, make)
+        def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+            fill, tie = jax.random.split(key)
+            score = scores(fill, state, params, view)
+            break_ = jax.random.uniform(tie, (num_clients,))
+            selected = ops.smallest(-score, params.k, among=view.available, tie_break=break_)
+            return state, Cohort(selected, jnp.full(num_clients, jnp.nan))
+
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            return learn(state, params.tau_max_s, cohort, feedback)
+
+        return Selector(init, select, update, needs_oracle=self.estimate == "truth")

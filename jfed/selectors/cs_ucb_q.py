@@ -24,21 +24,10 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from jfed import ops
 from jfed.errors import require
 from jfed.interfaces import Selector
-from jfed.options import Member, as_arrays
+from jfed.members import Name, SelectorOptions
+from jfed.options import as_arrays
 from jfed.selectors import cs_ucb
 from jfed.types import Cohort, Dims, Feedback, Problem, View
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    beta: float = 1e-3
-    """Weight of the queues, in [0, 1]; at most 1 / sqrt(T) for a regret below linear (Theorem 4)."""
-    quota: float | tuple[float, ...] | None = None
-    """c_k, the same for all or one per client; None: half of what all can be promised, k / (2 K)."""
-    tau_max_s: float = 5.0
-    """Latency of reward 0."""
 
 
 class Params(NamedTuple):
@@ -57,53 +46,61 @@ class State(NamedTuple):
     queue: Float[Array, " clients"]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    k, num_clients = problem.cohort_size, problem.num_clients
-    quota = np.atleast_1d(np.asarray(k / (2 * num_clients) if options.quota is None else options.quota, float))
-    require(quota.size in (1, num_clients), f"There are {quota.size} quotas for {num_clients} clients.")
-    quota = np.broadcast_to(quota, (num_clients,))
-    low, high = float(quota.min()), float(quota.max())
-    require(low >= 0, f"A quota is a share of the rounds and must not be negative, found {low:g}.")
-    require(
-        high < problem.availability or high == problem.availability in (0.0, 1.0),
-        f"CS-UCB-Q cannot promise {high:g} of the rounds to a client that is available in {problem.availability:g}.",
-    )
-    require(
-        float(quota.sum()) <= k * (1 + 1e-9),
-        f"CS-UCB-Q cannot keep quotas of {quota.sum():g} clients a round in all with k = {k}.",
-    )
-    require(0 <= options.beta <= 1, f"CS-UCB-Q's beta must lie in [0, 1], found {options.beta:g}.")
-    require(0 < options.tau_max_s < np.inf, f"tau_max_s must be positive, found {options.tau_max_s:g}.")
-    return as_arrays(
-        Params, k=k, beta=float(options.beta), quota=quota.astype(float), tau_max_s=float(options.tau_max_s)
-    )
+@dataclass(frozen=True)
+class Options(SelectorOptions):
+    """What a user may set."""
 
+    names = (Name("cs-ucb-q", {}, "beta", "beta, the weight of queues", examples=("0.001",)),)
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
-    num_clients = dims.num_clients
+    beta: float = 1e-3
+    """Weight of the queues, in [0, 1]; at most 1 / sqrt(T) for a regret below linear (Theorem 4)."""
+    quota: float | tuple[float, ...] | None = None
+    """c_k, the same for all or one per client; None: half of what all can be promised, k / (2 K)."""
+    tau_max_s: float = 5.0
+    """Latency of reward 0."""
 
-    def init(key: PRNGKeyArray, params: Params) -> State:
-        return State(cs_ucb.start(num_clients), jnp.zeros(num_clients))
-
-    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        index = cs_ucb.truncated(state.seen, view)  # Eq. (26)
-        score = (1 - params.beta) * index + params.beta * state.queue  # Eq. (28)
-        tie = jax.random.uniform(key, (num_clients,))
-        selected = ops.smallest(-score, params.k, among=view.available, tie_break=tie)
-        return state, Cohort(selected, jnp.full(num_clients, jnp.nan))
-
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        return State(
-            seen=cs_ucb.learn(state.seen, params.tau_max_s, cohort, feedback),
-            queue=jnp.maximum(state.queue + params.quota - cohort.selected, 0.0),  # Eq. (27)
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        k, num_clients = problem.cohort_size, problem.num_clients
+        quota = np.atleast_1d(np.asarray(k / (2 * num_clients) if self.quota is None else self.quota, float))
+        require(quota.size in (1, num_clients), f"There are {quota.size} quotas for {num_clients} clients.")
+        quota = np.broadcast_to(quota, (num_clients,))
+        low, high = float(quota.min()), float(quota.max())
+        require(low >= 0, f"A quota is a share of the rounds and must not be negative, found {low:g}.")
+        require(
+            high < problem.availability or high == problem.availability in (0.0, 1.0),
+            f"CS-UCB-Q cannot promise {high:g} of the rounds to a client that is available in"
+            f" {problem.availability:g}.",
         )
+        require(
+            float(quota.sum()) <= k * (1 + 1e-9),
+            f"CS-UCB-Q cannot keep quotas of {quota.sum():g} clients a round in all with k = {k}.",
+        )
+        require(0 <= self.beta <= 1, f"CS-UCB-Q's beta must lie in [0, 1], found {self.beta:g}.")
+        require(0 < self.tau_max_s < np.inf, f"tau_max_s must be positive, found {self.tau_max_s:g}.")
+        return as_arrays(Params, k=k, beta=float(self.beta), quota=quota.astype(float), tau_max_s=float(self.tau_max_s))
 
-    def watch(state: State) -> dict[str, Array]:
-        return {"queue_sum": jnp.sum(state.queue), "queue_max": jnp.max(state.queue)}
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
+        num_clients = dims.num_clients
 
-    return Selector(init, select, update, watch=watch)
+        def init(key: PRNGKeyArray, params: Params) -> State:
+            return State(cs_ucb.start(num_clients), jnp.zeros(num_clients))
 
+        def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+            index = cs_ucb.truncated(state.seen, view)  # Eq. (26)
+            score = (1 - params.beta) * index + params.beta * state.queue  # Eq. (28)
+            tie = jax.random.uniform(key, (num_clients,))
+            selected = ops.smallest(-score, params.k, among=view.available, tie_break=tie)
+            return state, Cohort(selected, jnp.full(num_clients, jnp.nan))
 
-MEMBER = Member(Options, params, make)
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            return State(
+                seen=cs_ucb.learn(state.seen, params.tau_max_s, cohort, feedback),
+                queue=jnp.maximum(state.queue + params.quota - cohort.selected, 0.0),  # Eq. (27)
+            )
+
+        def watch(state: State) -> dict[str, Array]:
+            return {"queue_sum": jnp.sum(state.queue), "queue_max": jnp.max(state.queue)}
+
+        return Selector(init, select, update, watch=watch)

@@ -21,16 +21,9 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from jfed import ops
 from jfed.errors import require
 from jfed.interfaces import Selector
-from jfed.options import Member, as_arrays
+from jfed.members import Name, SelectorOptions
+from jfed.options import as_arrays
 from jfed.types import Cohort, Dims, Feedback, Problem, View
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    gamma2: float = 1.0
-    """Concentration; inf would be uniform."""
 
 
 class Params(NamedTuple):
@@ -46,27 +39,32 @@ class State(NamedTuple):
     log_q: Float[Array, " clients"]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    require(0 < options.gamma2 < math.inf, f"gamma2 must be positive, found {options.gamma2:g}.")
-    return as_arrays(Params, k=problem.cohort_size, gamma2=float(options.gamma2))
+@dataclass(frozen=True)
+class Options(SelectorOptions):
+    """What a user may set."""
 
+    names = (Name("dirichlet", {}, "gamma2", "gamma2, the concentration", examples=("1",)),)
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
+    gamma2: float = 1.0
+    """Concentration; inf would be uniform."""
 
-    def init(key: PRNGKeyArray, params: Params) -> State:
-        log_q = jax.random.loggamma(key, params.gamma2, (dims.num_clients,))
-        return State(log_q - jnp.max(log_q))
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        require(0 < self.gamma2 < math.inf, f"gamma2 must be positive, found {self.gamma2:g}.")
+        return as_arrays(Params, k=problem.cohort_size, gamma2=float(self.gamma2))
 
-    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        selected = ops.race(key, state.log_q, params.k, among=view.available)
-        return state, Cohort(selected, jnp.full(dims.num_clients, jnp.nan))
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
 
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        return state
+        def init(key: PRNGKeyArray, params: Params) -> State:
+            log_q = jax.random.loggamma(key, params.gamma2, (dims.num_clients,))
+            return State(log_q - jnp.max(log_q))
 
-    return Selector(init, select, update)
+        def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+            selected = ops.race(key, state.log_q, params.k, among=view.available)
+            return state, Cohort(selected, jnp.full(dims.num_clients, jnp.nan))
 
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            return state
 
-MEMBER = Member(Options, params, make)
+        return Selector(init, select, update)

@@ -34,21 +34,11 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from jfed import ops
 from jfed.errors import ConfigError, require
 from jfed.interfaces import Selector
-from jfed.options import Member, as_arrays, static
+from jfed.members import Modes, Name, SelectorOptions
+from jfed.options import as_arrays, static
 from jfed.types import Cohort, Dims, Feedback, Problem, View
 
 MAX_EXPONENT = 1e30  # a client of p = 1e-40, drawn once in 1e40 rounds, must not make the weights inf - inf
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    quota: float | str | tuple[float, ...] = 0.5
-    """sigma_t as a share of k/K: a constant, "inc" (0 up to T/4, then 1), or one value per round."""
-    eta: float = 0.5  # Table I
-    sampler: Literal["sequential", "exact"] = static("sequential")
-    clip_exponent: bool = static(False)
 
 
 class Params(NamedTuple):
@@ -96,13 +86,6 @@ def quota_schedule(quota: float | str | Sequence[float], num_rounds: int) -> np.
         " (a quota above k/K cannot be promised to K clients).",
     )
     return np.broadcast_to(schedule, (num_rounds,)).copy()
-
-
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    require(0 < options.eta < np.inf, f"E3CS's learning rate eta must be positive, found {options.eta:g}.")
-    quota = quota_schedule(options.quota, problem.num_rounds)
-    return as_arrays(Params, k=problem.cohort_size, quota=quota, eta=float(options.eta))
 
 
 def above_cap(
@@ -155,40 +138,61 @@ def prob_alloc(
     return jnp.where(available, jnp.where(over, 0.0, jnp.minimum(log_p, 0.0)), -jnp.inf), over
 
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector; only static options are read."""
+@dataclass(frozen=True)
+class Options(SelectorOptions):
+    """What a user may set."""
 
-    def round_of(params: Params, view: View) -> tuple[Int[Array, ""], Float[Array, ""], Float[Array, ""]]:
-        """k, sigma and R among those who can be asked."""
-        here = ops.count(view.available)
-        k = jnp.minimum(params.k, here)
-        sigma = params.quota[view.round - 1] * k / jnp.maximum(here, 1)
-        return k, sigma, k - here * sigma
+    names = (
+        Name("e3cs", {}, "quota", "quota, a share of k/K, or inc", words=("inc",), examples=("0", "0.5", "0.8", "inc")),
+    )
+    modes = Modes(
+        faithful={"sampler": "sequential", "clip_exponent": False},
+        corrected={"sampler": "exact", "clip_exponent": True},
+    )
 
-    def init(key: PRNGKeyArray, params: Params) -> State:
-        zero = jnp.zeros(dims.num_clients)
-        return State(log_w=zero, log_p=zero, overflow=jnp.zeros(dims.num_clients, bool))
+    quota: float | str | tuple[float, ...] = 0.5
+    """sigma_t as a share of k/K: a constant, "inc" (0 up to T/4, then 1), or one value per round."""
+    eta: float = 0.5  # Table I
+    sampler: Literal["sequential", "exact"] = static("sequential")
+    clip_exponent: bool = static(False)
 
-    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        k, sigma, _ = round_of(params, view)
-        log_p, overflow = prob_alloc(state.log_w, k, sigma, state.overflow, view.available)  # Algorithm 1, line 3
-        inclusion = jnp.exp(log_p)
-        if options.sampler == "sequential":  # Algorithm 1, line 4
-            selected = ops.race(key, log_p, k, among=view.available)
-        else:
-            selected = ops.exact_inclusion(key, inclusion, k)
-        return State(state.log_w, jnp.where(view.available, log_p, 0.0), overflow), Cohort(selected, inclusion)
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        require(0 < self.eta < np.inf, f"E3CS's learning rate eta must be positive, found {self.eta:g}.")
+        quota = quota_schedule(self.quota, problem.num_rounds)
+        return as_arrays(Params, k=problem.cohort_size, quota=quota, eta=float(self.eta))
 
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        _, _, residual = round_of(params, view)
-        estimate = jnp.exp(-state.log_p)  # Eq. (16), where i is selected and succeeds
-        exponent = jnp.minimum(residual * params.eta * estimate / dims.num_clients, MAX_EXPONENT)
-        if options.clip_exponent:
-            exponent = jnp.minimum(exponent, 1.0)
-        log_w = state.log_w + jnp.where(feedback.succeeded & ~state.overflow, exponent, 0.0)  # Eq. (17)
-        return state._replace(log_w=log_w - jnp.max(log_w))
+    def make(self, dims: Dims) -> Selector:
+        """The selector; only static options are read."""
 
-    return Selector(init, select, update)
+        def round_of(params: Params, view: View) -> tuple[Int[Array, ""], Float[Array, ""], Float[Array, ""]]:
+            """k, sigma and R among those who can be asked."""
+            here = ops.count(view.available)
+            k = jnp.minimum(params.k, here)
+            sigma = params.quota[view.round - 1] * k / jnp.maximum(here, 1)
+            return k, sigma, k - here * sigma
 
+        def init(key: PRNGKeyArray, params: Params) -> State:
+            zero = jnp.zeros(dims.num_clients)
+            return State(log_w=zero, log_p=zero, overflow=jnp.zeros(dims.num_clients, bool))
 
-MEMBER = Member(Options, params, make)
+        def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+            k, sigma, _ = round_of(params, view)
+            log_p, overflow = prob_alloc(state.log_w, k, sigma, state.overflow, view.available)  # Algorithm 1, line 3
+            inclusion = jnp.exp(log_p)
+            if self.sampler == "sequential":  # Algorithm 1, line 4
+                selected = ops.race(key, log_p, k, among=view.available)
+            else:
+                selected = ops.exact_inclusion(key, inclusion, k)
+            return State(state.log_w, jnp.where(view.available, log_p, 0.0), overflow), Cohort(selected, inclusion)
+
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            _, _, residual = round_of(params, view)
+            estimate = jnp.exp(-state.log_p)  # Eq. (16), where i is selected and succeeds
+            exponent = jnp.minimum(residual * params.eta * estimate / dims.num_clients, MAX_EXPONENT)
+            if self.clip_exponent:
+                exponent = jnp.minimum(exponent, 1.0)
+            log_w = state.log_w + jnp.where(feedback.succeeded & ~state.overflow, exponent, 0.0)  # Eq. (17)
+            return state._replace(log_w=log_w - jnp.max(log_w))
+
+        return Selector(init, select, update)

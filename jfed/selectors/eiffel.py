@@ -42,26 +42,12 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed.errors import require
 from jfed.interfaces import Selector
-from jfed.options import Member, all_clients, as_arrays, static
+from jfed.members import EveryoneOptions, Modes, Name
+from jfed.options import as_arrays, static
 from jfed.types import Cohort, Dims, Feedback, Problem, View
 
 LEAST_LOSS = 1e-8
 SLACK = 1e-6  # of R: what fits but for rounding fits
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    budget: float | None = None
-    """R, in demands of an average client; None means k."""
-    kappa: float = 0.5
-    weights: tuple[float, float, float, float] = (0.25, 0.25, 0.25, 0.25)
-    """omega, rho, gamma, psi: of loss, images, power over demand, and age."""
-    scaling: Literal["min_max", "raw"] = static("min_max")
-    loss: Literal["low", "high"] = static("low")
-    """Which losses come first."""
-    pools: Literal["printed", "work_conserving"] = static("printed")
 
 
 class Params(NamedTuple):
@@ -86,30 +72,6 @@ class State(NamedTuple):
     previous: Bool[Array, " clients"]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    budget = float(problem.cohort_size if options.budget is None else options.budget)
-    require(0 <= options.kappa <= 1, f"Eiffel's kappa must lie in [0, 1], found {options.kappa:g}.")
-    require(0 < budget < inf, f"Eiffel's budget of a round must be positive and finite, found {budget:g}.")
-    weights = np.asarray(options.weights, float)
-    require(
-        bool(np.isfinite(weights).all() and (weights >= 0).all() and weights.any()),
-        f"Eiffel's weights must not be negative, nor all of them zero, found {options.weights}.",
-    )
-    largest = budget if options.pools == "work_conserving" else max(options.kappa, 1 - options.kappa) * budget
-    low, high = problem.demand
-    require(
-        low <= largest,
-        f"Eiffel could never select anybody: every client demands at least {low:.3g}, and a pool has {largest:.3g}.",
-    )
-    if high > largest:
-        _say(
-            f"A client may demand up to {high:.3g} of an average one, and Eiffel's larger pool has {largest:.3g}:"
-            " who demands more is never selected after the first round."
-        )
-    return as_arrays(Params, budget=budget, kappa=float(options.kappa), weights=weights)
-
-
 @lru_cache(maxsize=64)
 def _say(sentence: str) -> None:
     """Once, however often options are checked."""
@@ -130,7 +92,7 @@ def priority(
     efficiency: Float[Array, " clients"],
     age: Float[Array, " clients"],
     weights: Float[Array, "4"],
-    options: Options,
+    options: "Options",
 ) -> Float[Array, " clients"]:
     """The index, higher first; `efficiency` is c_i / r_i."""
     heard = last_loss > -jnp.inf
@@ -160,42 +122,83 @@ def fill(
     return jnp.zeros_like(among).at[order].set(fits), used
 
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
-    named = {name: column for column, name in enumerate(dims.features)}
+@dataclass(frozen=True)
+class Options(EveryoneOptions):
+    """What a user may set."""
 
-    def reported(view: View, name: str) -> Float[Array, " clients"]:
-        """1 for everybody in a world whose clients do not report it."""
-        return view.context[:, named[name]] if name in named else jnp.ones(dims.num_clients, view.context.dtype)
+    names = (Name("eiffel"),)
+    modes = Modes(
+        faithful={"scaling": "raw"},
+        corrected={"scaling": "min_max"},
+    )
 
-    def init(key: PRNGKeyArray, params: Params) -> State:
-        unknown = jnp.full(dims.num_clients, -jnp.inf, jnp.result_type(float))
-        everybody = jnp.ones(dims.num_clients, bool)
-        return State(unknown, jnp.ones_like(unknown), everybody)
+    budget: float | None = None
+    """R, in demands of an average client; None means k."""
+    kappa: float = 0.5
+    weights: tuple[float, float, float, float] = (0.25, 0.25, 0.25, 0.25)
+    """omega, rho, gamma, psi: of loss, images, power over demand, and age."""
+    scaling: Literal["min_max", "raw"] = static("min_max")
+    loss: Literal["low", "high"] = static("low")
+    """Which losses come first."""
+    pools: Literal["printed", "work_conserving"] = static("printed")
 
-    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        demand = reported(view, "demand")
-        efficiency = reported(view, "power") / demand
-        index = priority(state.last_loss, view.num_samples, efficiency, state.age, params.weights, options)
-        order = jnp.lexsort((jax.random.uniform(key, index.shape), -index))
-        slack = SLACK * params.budget
-        before, others = view.available & state.previous, view.available & ~state.previous
-        selected, used = fill(order, before, demand, params.kappa * params.budget, slack)  # line 21
-        if options.pools == "printed":
-            selected |= fill(order, others, demand, (1 - params.kappa) * params.budget, slack)[0]  # line 22
-        else:
-            more, spent = fill(order, others, demand, params.budget - used, slack)
-            rest, _ = fill(order, before & ~selected, demand, params.budget - used - spent, slack)
-            selected |= more | rest
-        selected = jnp.where(view.round == 1, view.available, selected)  # line 4
-        importance = efficiency * state.age  # alpha_i, line 13
-        return state, Cohort(selected, jnp.full(index.shape, jnp.nan), importance)
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        budget = float(problem.cohort_size if self.budget is None else self.budget)
+        require(0 <= self.kappa <= 1, f"Eiffel's kappa must lie in [0, 1], found {self.kappa:g}.")
+        require(0 < budget < inf, f"Eiffel's budget of a round must be positive and finite, found {budget:g}.")
+        weights = np.asarray(self.weights, float)
+        require(
+            bool(np.isfinite(weights).all() and (weights >= 0).all() and weights.any()),
+            f"Eiffel's weights must not be negative, nor all of them zero, found {self.weights}.",
+        )
+        largest = budget if self.pools == "work_conserving" else max(self.kappa, 1 - self.kappa) * budget
+        low, high = problem.demand
+        require(
+            low <= largest,
+            f"Eiffel could never select anybody: every client demands at least {low:.3g}, and a pool has"
+            f" {largest:.3g}.",
+        )
+        if high > largest:
+            _say(
+                f"A client may demand up to {high:.3g} of an average one, and Eiffel's larger pool has {largest:.3g}:"
+                " who demands more is never selected after the first round."
+            )
+        return as_arrays(Params, budget=budget, kappa=float(self.kappa), weights=weights)
 
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        age = jnp.where(feedback.succeeded, 1.0, state.age + 1)  # lines 14 and 18
-        return State(feedback.heard(state.last_loss), age, cohort.selected)
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
+        named = {name: column for column, name in enumerate(dims.features)}
 
-    return Selector(init, select, update)
+        def reported(view: View, name: str) -> Float[Array, " clients"]:
+            """1 for everybody in a world whose clients do not report it."""
+            return view.context[:, named[name]] if name in named else jnp.ones(dims.num_clients, view.context.dtype)
 
+        def init(key: PRNGKeyArray, params: Params) -> State:
+            unknown = jnp.full(dims.num_clients, -jnp.inf, jnp.result_type(float))
+            everybody = jnp.ones(dims.num_clients, bool)
+            return State(unknown, jnp.ones_like(unknown), everybody)
 
-MEMBER = Member(Options, params, make, all_clients, first_cohort=all_clients)
+        def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+            demand = reported(view, "demand")
+            efficiency = reported(view, "power") / demand
+            index = priority(state.last_loss, view.num_samples, efficiency, state.age, params.weights, self)
+            order = jnp.lexsort((jax.random.uniform(key, index.shape), -index))
+            slack = SLACK * params.budget
+            before, others = view.available & state.previous, view.available & ~state.previous
+            selected, used = fill(order, before, demand, params.kappa * params.budget, slack)  # line 21
+            if self.pools == "printed":
+                selected |= fill(order, others, demand, (1 - params.kappa) * params.budget, slack)[0]  # line 22
+            else:
+                more, spent = fill(order, others, demand, params.budget - used, slack)
+                rest, _ = fill(order, before & ~selected, demand, params.budget - used - spent, slack)
+                selected |= more | rest
+            selected = jnp.where(view.round == 1, view.available, selected)  # line 4
+            importance = efficiency * state.age  # alpha_i, line 13
+            return state, Cohort(selected, jnp.full(index.shape, jnp.nan), importance)
+
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            age = jnp.where(feedback.succeeded, 1.0, state.age + 1)  # lines 14 and 18
+            return State(feedback.heard(state.last_loss), age, cohort.selected)
+
+        return Selector(init, select, update)

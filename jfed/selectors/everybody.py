@@ -6,33 +6,30 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from jfed.interfaces import Selector
-from jfed.options import Member, all_clients
+from jfed.members import EveryoneOptions, Name
 from jfed.types import Cohort, Dims, Feedback, Problem, View
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(EveryoneOptions):
     """Nothing to set."""
 
+    names = (Name("everybody"),)
 
-def params(options: Options, problem: Problem) -> tuple[()]:
-    """Nothing to check."""
-    return ()
-
-
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
-
-    def init(key: PRNGKeyArray, params: tuple[()]) -> tuple[()]:
+    def params(self, problem: Problem) -> tuple[()]:
+        """Nothing to check."""
         return ()
 
-    def select(key: PRNGKeyArray, state: tuple[()], params: tuple[()], view: View) -> tuple[tuple[()], Cohort]:
-        return (), Cohort(view.available, view.available.astype(jnp.result_type(float)))
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
 
-    def update(state: tuple[()], params: tuple[()], view: View, cohort: Cohort, feedback: Feedback) -> tuple[()]:
-        return ()
+        def init(key: PRNGKeyArray, params: tuple[()]) -> tuple[()]:
+            return ()
 
-    return Selector(init, select, update)
+        def select(key: PRNGKeyArray, state: tuple[()], params: tuple[()], view: View) -> tuple[tuple[()], Cohort]:
+            return (), Cohort(view.available, view.available.astype(jnp.result_type(float)))
 
+        def update(state: tuple[()], params: tuple[()], view: View, cohort: Cohort, feedback: Feedback) -> tuple[()]:
+            return ()
 
-MEMBER = Member(Options, params, make, all_clients, first_cohort=all_clients)
+        return Selector(init, select, update)

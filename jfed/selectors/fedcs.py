@@ -22,19 +22,9 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from jfed import ops
 from jfed.errors import require
 from jfed.interfaces import Selector
-from jfed.options import Member, as_arrays, static
+from jfed.members import Name, SelectorOptions
+from jfed.options import as_arrays, static
 from jfed.types import Cohort, Dims, Feedback, Problem, View
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    rule: Literal["success", "deadline"] = static("success")
-    deadline_s: float = 3.0
-    """Of the rule "deadline"."""
-    limited: bool = False
-    """Whether the rule "deadline" takes at most k."""
 
 
 class Params(NamedTuple):
@@ -50,42 +40,51 @@ class State(NamedTuple):
     tie_break: Float[Array, " clients"]
 
 
-def slots(options: Options, problem: Problem) -> int:
-    """The largest cohort: k, or everybody."""
-    unlimited = options.rule == "deadline" and not options.limited
-    return problem.num_clients if unlimited else problem.cohort_size
+@dataclass(frozen=True)
+class Options(SelectorOptions):
+    """What a user may set."""
 
+    names = (
+        Name("fedcs"),
+        Name("fedcs", {"rule": "deadline"}, "deadline_s", "deadline in seconds", examples=("3",)),
+    )
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    require(0 < options.deadline_s < np.inf, f"FedCS's deadline_s must be positive, found {options.deadline_s:g}.")
-    return as_arrays(Params, k=slots(options, problem), deadline_s=float(options.deadline_s))
+    rule: Literal["success", "deadline"] = static("success")
+    deadline_s: float = 3.0
+    """Of the rule "deadline"."""
+    limited: bool = False
+    """Whether the rule "deadline" takes at most k."""
 
+    def slots(self, problem: Problem) -> int:
+        """The largest cohort: k, or everybody."""
+        unlimited = self.rule == "deadline" and not self.limited
+        return problem.num_clients if unlimited else problem.cohort_size
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        require(0 < self.deadline_s < np.inf, f"FedCS's deadline_s must be positive, found {self.deadline_s:g}.")
+        return as_arrays(Params, k=self.slots(problem), deadline_s=float(self.deadline_s))
 
-    def init(key: PRNGKeyArray, params: Params) -> State:
-        return State(tie_break=jax.random.uniform(key, (dims.num_clients,)))
+    def first_cohort(self, problem: Problem) -> int:
+        """Under a deadline there may be as few as one client (or none) who is below it."""
+        return 1 if self.rule == "deadline" else problem.cohort_size
 
-    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        assert view.oracle is not None
-        score, among = -view.oracle.success_rate, view.available
-        if options.rule == "deadline":
-            score = view.oracle.latency_s
-            among = among & (score < params.deadline_s)
-        selected = ops.smallest(score, params.k, among=among, tie_break=state.tie_break)
-        return state, Cohort(selected, selected.astype(score.dtype))
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
 
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        return state
+        def init(key: PRNGKeyArray, params: Params) -> State:
+            return State(tie_break=jax.random.uniform(key, (dims.num_clients,)))
 
-    return Selector(init, select, update, needs_oracle=True)
+        def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+            assert view.oracle is not None
+            score, among = -view.oracle.success_rate, view.available
+            if self.rule == "deadline":
+                score = view.oracle.latency_s
+                among = among & (score < params.deadline_s)
+            selected = ops.smallest(score, params.k, among=among, tie_break=state.tie_break)
+            return state, Cohort(selected, selected.astype(score.dtype))
 
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            return state
 
-def first_cohort(options: Options, problem: Problem) -> int:
-    """Under a deadline there may be as few as one client (or none) who is below it."""
-    return 1 if options.rule == "deadline" else problem.cohort_size
-
-
-MEMBER = Member(Options, params, make, slots=slots, first_cohort=first_cohort)
+        return Selector(init, select, update, needs_oracle=True)

@@ -20,15 +20,9 @@ from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed import ops
 from jfed.interfaces import Selector
-from jfed.options import Member, as_arrays, static
+from jfed.members import Name, SelectorOptions
+from jfed.options import as_arrays, static
 from jfed.types import Cohort, Dims, Feedback, Probe, Problem, View
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    loss: Literal["last", "polled"] = static("last")
 
 
 class Params(NamedTuple):
@@ -43,30 +37,34 @@ class State(NamedTuple):
     last_loss: Float[Array, " clients"]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """The options as arrays."""
-    return as_arrays(Params, k=problem.cohort_size)
+@dataclass(frozen=True)
+class Options(SelectorOptions):
+    """What a user may set."""
 
+    names = (Name("lls"), Name("lls-polled", {"loss": "polled"}))
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
+    loss: Literal["last", "polled"] = static("last")
 
-    def init(key: PRNGKeyArray, params: Params) -> State:
-        return State(last_loss=jnp.full(dims.num_clients, -jnp.inf, jnp.result_type(float)))
+    def params(self, problem: Problem) -> Params:
+        """The options as arrays."""
+        return as_arrays(Params, k=problem.cohort_size)
 
-    def probe(key: PRNGKeyArray, state: State, params: Params, view: View) -> Probe:
-        return Probe(asked=view.available, num_images=jnp.int32(np.iinfo(np.int32).max))
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
 
-    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        answered = ~jnp.isnan(view.probed) & (view.num_samples > 0)
-        loss = state.last_loss if options.loss == "last" else jnp.where(answered, view.probed, jnp.inf)
-        selected = ops.smallest(loss, params.k, view.available, jax.random.uniform(key, loss.shape))
-        return state, Cohort(selected, jnp.full(selected.shape, jnp.nan))
+        def init(key: PRNGKeyArray, params: Params) -> State:
+            return State(last_loss=jnp.full(dims.num_clients, -jnp.inf, jnp.result_type(float)))
 
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        return State(last_loss=feedback.heard(state.last_loss))
+        def probe(key: PRNGKeyArray, state: State, params: Params, view: View) -> Probe:
+            return Probe(asked=view.available, num_images=jnp.int32(np.iinfo(np.int32).max))
 
-    return Selector(init, select, update, probe=probe if options.loss == "polled" else None)
+        def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+            answered = ~jnp.isnan(view.probed) & (view.num_samples > 0)
+            loss = state.last_loss if self.loss == "last" else jnp.where(answered, view.probed, jnp.inf)
+            selected = ops.smallest(loss, params.k, view.available, jax.random.uniform(key, loss.shape))
+            return state, Cohort(selected, jnp.full(selected.shape, jnp.nan))
 
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            return State(last_loss=feedback.heard(state.last_loss))
 
-MEMBER = Member(Options, params, make)
+        return Selector(init, select, update, probe=probe if self.loss == "polled" else None)

@@ -17,13 +17,9 @@ from jaxtyping import Int, PRNGKeyArray
 
 from jfed import ops
 from jfed.interfaces import Selector
-from jfed.options import Member, as_arrays
+from jfed.members import Name, SelectorOptions
+from jfed.options import as_arrays
 from jfed.types import Cohort, Dims, Feedback, Probe, Problem, View
-
-
-@dataclass(frozen=True)
-class Options:
-    """Nothing to set."""
 
 
 class Params(NamedTuple):
@@ -32,31 +28,33 @@ class Params(NamedTuple):
     k: Int[Array, ""]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """The options as arrays."""
-    return as_arrays(Params, k=problem.cohort_size)
+@dataclass(frozen=True)
+class Options(SelectorOptions):
+    """Nothing to set."""
 
+    names = (Name("local-accuracy"),)
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
+    def params(self, problem: Problem) -> Params:
+        """The options as arrays."""
+        return as_arrays(Params, k=problem.cohort_size)
 
-    def init(key: PRNGKeyArray, params: Params) -> tuple[()]:
-        return ()
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
 
-    def probe(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> Probe:
-        return Probe(asked=view.available, num_images=jnp.int32(np.iinfo(np.int32).max))
+        def init(key: PRNGKeyArray, params: Params) -> tuple[()]:
+            return ()
 
-    def select(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> tuple[tuple[()], Cohort]:
-        among = view.available & ~jnp.isnan(view.probed_accuracy)
-        accuracy = jnp.where(among, view.probed_accuracy, 0.0)
-        tie = jax.random.uniform(key, accuracy.shape)
-        selected = ops.smallest(accuracy, params.k, among=among, tie_break=tie)
-        return (), Cohort(selected, jnp.full(accuracy.shape, jnp.nan))
+        def probe(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> Probe:
+            return Probe(asked=view.available, num_images=jnp.int32(np.iinfo(np.int32).max))
 
-    def update(state: tuple[()], params: Params, view: View, cohort: Cohort, feedback: Feedback) -> tuple[()]:
-        return ()
+        def select(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> tuple[tuple[()], Cohort]:
+            among = view.available & ~jnp.isnan(view.probed_accuracy)
+            accuracy = jnp.where(among, view.probed_accuracy, 0.0)
+            tie = jax.random.uniform(key, accuracy.shape)
+            selected = ops.smallest(accuracy, params.k, among=among, tie_break=tie)
+            return (), Cohort(selected, jnp.full(accuracy.shape, jnp.nan))
 
-    return Selector(init, select, update, probe=probe)
+        def update(state: tuple[()], params: Params, view: View, cohort: Cohort, feedback: Feedback) -> tuple[()]:
+            return ()
 
-
-MEMBER = Member(Options, params, make)
+        return Selector(init, select, update, probe=probe)

@@ -27,21 +27,11 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from jfed import ops
 from jfed.errors import require
 from jfed.interfaces import Selector
-from jfed.options import Member, as_arrays, static
+from jfed.members import Name, SelectorOptions
+from jfed.options import as_arrays, static
 from jfed.types import Cohort, Dims, Feedback, Probe, Problem, View
 
 ALL_IMAGES = np.iinfo(np.int32).max
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    d: int | None = None
-    """Candidates a round; None means 1.5 k (30 for k = 20), at most K."""
-    b: int = 64
-    """Images that a candidate of cpow-d evaluates."""
-    form: Literal["pow-d", "cpow-d", "rpow-d"] = static("pow-d")
 
 
 class Params(NamedTuple):
@@ -58,44 +48,56 @@ class State(NamedTuple):
     last_loss: Float[Array, " clients"]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    k, num_clients = problem.cohort_size, problem.num_clients
-    d = min(num_clients, -(-3 * k // 2)) if options.d is None else options.d
-    require(d >= k, f"pow-d needs at least as many candidates as it selects: d = {d} is less than k = {k}.")
-    require(d <= num_clients, f"pow-d cannot have d = {d} candidates among K = {num_clients} clients.")
-    require(options.b >= 1, f"cpow-d must evaluate at least one image, found b = {options.b}.")
-    return as_arrays(Params, k=k, d=d, b=options.b)
+@dataclass(frozen=True)
+class Options(SelectorOptions):
+    """What a user may set."""
 
+    names = (
+        Name("pow-d", aliases=("powd",)),
+        Name("cpow-d", {"form": "cpow-d"}),
+        Name("rpow-d", {"form": "rpow-d"}),
+    )
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
+    d: int | None = None
+    """Candidates a round; None means 1.5 k (30 for k = 20), at most K."""
+    b: int = 64
+    """Images that a candidate of cpow-d evaluates."""
+    form: Literal["pow-d", "cpow-d", "rpow-d"] = static("pow-d")
 
-    def init(key: PRNGKeyArray, params: Params) -> State:
-        return State(last_loss=jnp.full(dims.num_clients, jnp.inf, jnp.result_type(float)))
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        k, num_clients = problem.cohort_size, problem.num_clients
+        d = min(num_clients, -(-3 * k // 2)) if self.d is None else self.d
+        require(d >= k, f"pow-d needs at least as many candidates as it selects: d = {d} is less than k = {k}.")
+        require(d <= num_clients, f"pow-d cannot have d = {d} candidates among K = {num_clients} clients.")
+        require(self.b >= 1, f"cpow-d must evaluate at least one image, found b = {self.b}.")
+        return as_arrays(Params, k=k, d=d, b=self.b)
 
-    def candidates(key: PRNGKeyArray, params: Params, view: View) -> Bool[Array, " clients"]:
-        log_share = jnp.log(view.num_samples.astype(jnp.result_type(float)))
-        return ops.race(key, log_share, params.d, among=view.available)
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
 
-    def probe(key: PRNGKeyArray, state: State, params: Params, view: View) -> Probe:
-        b = params.b if options.form == "cpow-d" else jnp.int32(ALL_IMAGES)
-        return Probe(asked=candidates(key, params, view), num_images=b)
+        def init(key: PRNGKeyArray, params: Params) -> State:
+            return State(last_loss=jnp.full(dims.num_clients, jnp.inf, jnp.result_type(float)))
 
-    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        draw, tie = jax.random.split(key)
-        if options.form == "rpow-d":
-            among, loss = candidates(draw, params, view), state.last_loss
-        else:
-            among = ~jnp.isnan(view.probed)
-            loss = jnp.where(among, view.probed, 0.0)
-        selected = ops.smallest(-loss, params.k, among, tie_break=jax.random.uniform(tie, loss.shape))
-        return state, Cohort(selected, jnp.full(loss.shape, jnp.nan))
+        def candidates(key: PRNGKeyArray, params: Params, view: View) -> Bool[Array, " clients"]:
+            log_share = jnp.log(view.num_samples.astype(jnp.result_type(float)))
+            return ops.race(key, log_share, params.d, among=view.available)
 
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        return State(last_loss=feedback.heard(state.last_loss))
+        def probe(key: PRNGKeyArray, state: State, params: Params, view: View) -> Probe:
+            b = params.b if self.form == "cpow-d" else jnp.int32(ALL_IMAGES)
+            return Probe(asked=candidates(key, params, view), num_images=b)
 
-    return Selector(init, select, update, probe=None if options.form == "rpow-d" else probe)
+        def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+            draw, tie = jax.random.split(key)
+            if self.form == "rpow-d":
+                among, loss = candidates(draw, params, view), state.last_loss
+            else:
+                among = ~jnp.isnan(view.probed)
+                loss = jnp.where(among, view.probed, 0.0)
+            selected = ops.smallest(-loss, params.k, among, tie_break=jax.random.uniform(tie, loss.shape))
+            return state, Cohort(selected, jnp.full(loss.shape, jnp.nan))
 
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            return State(last_loss=feedback.heard(state.last_loss))
 
-MEMBER = Member(Options, params, make)
+        return Selector(init, select, update, probe=None if self.form == "rpow-d" else probe)

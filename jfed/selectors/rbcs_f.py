@@ -31,21 +31,11 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from jfed import ops
 from jfed.errors import require
 from jfed.interfaces import Selector
-from jfed.options import Member, as_arrays, static
+from jfed.members import Name, SelectorOptions
+from jfed.options import as_arrays, static
 from jfed.types import Cohort, Dims, Feedback, Problem, View
 
 LEAST_RIDGE = 1e-3  # of less nothing is left beside c c' in single precision
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may set."""
-
-    V: float = 20.0
-    beta: float = 0.15  # Table 2
-    alpha: float = 0.1
-    ridge: float = 1.0  # lambda, Table 2
-    estimate: Literal["ridge", "truth"] = static("ridge")
 
 
 class Params(NamedTuple):
@@ -70,31 +60,6 @@ class State(NamedTuple):
     queue: Float[Array, " clients"]
     gram: Float[Array, "features features clients"]
     moment: Float[Array, "features clients"]
-
-
-def params(options: Options, problem: Problem) -> Params:
-    """Check the options and turn them into arrays."""
-    k, num_clients, beta = problem.cohort_size, problem.num_clients, options.beta
-    for name in ("V", "alpha"):
-        value = getattr(options, name)
-        require(0 <= value < np.inf, f"RBCS-F's {name} must not be negative, found {value:g}.")
-    require(
-        LEAST_RIDGE <= options.ridge < np.inf,
-        f"RBCS-F's ridge penalty must be at least {LEAST_RIDGE:g}, found {options.ridge:g}.",
-    )
-    require(0 <= beta <= 1, f"RBCS-F's guaranteed rate beta must lie in [0, 1], found {beta:g}.")
-    require(
-        num_clients * beta <= k * (1 + 1e-9),
-        f"RBCS-F cannot promise {beta:g} of the rounds to each of {num_clients} clients: that is {num_clients * beta:g}"
-        f" a round, and k = {k}.",
-    )
-    require(
-        beta <= problem.availability,
-        f"RBCS-F cannot promise {beta:g} of the rounds to clients that are available in {problem.availability:g}.",
-    )
-    return as_arrays(
-        Params, k=k, V=float(options.V), beta=float(beta), alpha=float(options.alpha), ridge=float(options.ridge)
-    )
 
 
 def lower_bound(state: State, params: Params, context: Float[Array, "clients features"]) -> Float[Array, " clients"]:
@@ -148,36 +113,74 @@ def choose(
     return chosen & available
 
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
-    num_clients, num_features = dims.num_clients, len(dims.features)
+@dataclass(frozen=True)
+class Options(SelectorOptions):
+    """What a user may set."""
 
-    def init(key: PRNGKeyArray, params: Params) -> State:
-        zero = jnp.zeros(num_clients)
-        return State(zero, jnp.zeros((num_features, num_features, num_clients)), jnp.zeros((num_features, num_clients)))
+    names = (
+        Name("rbcs-f", {}, "V", "V", examples=("20",)),
+        Name("rbcs-f-true", {"estimate": "truth"}, "V", "V, true times known", examples=("20",)),
+    )
 
-    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        if options.estimate == "truth":
-            assert view.oracle is not None
-            time = view.oracle.latency_s
-        else:
-            time = lower_bound(state, params, view.context)
-        tie = jax.random.uniform(key, (num_clients,))
-        selected = choose(time, state.queue, view.available, params.k, params.V, dims.slots, tie)
-        return state, Cohort(selected, jnp.full(num_clients, jnp.nan))
+    V: float = 20.0
+    beta: float = 0.15  # Table 2
+    alpha: float = 0.1
+    ridge: float = 1.0  # lambda, Table 2
+    estimate: Literal["ridge", "truth"] = static("ridge")
 
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        c, took = view.context.T, cohort.selected
-        return State(
-            queue=jnp.maximum(state.queue + params.beta - took, 0.0),  # Eq. (6)
-            gram=state.gram + jnp.where(took, c[:, None] * c[None, :], 0.0),  # Algorithm 2, line 15
-            moment=state.moment + jnp.where(took, feedback.latency_s * c, 0.0),  # line 16
+    def params(self, problem: Problem) -> Params:
+        """Check the options and turn them into arrays."""
+        k, num_clients, beta = problem.cohort_size, problem.num_clients, self.beta
+        for name in ("V", "alpha"):
+            value = getattr(self, name)
+            require(0 <= value < np.inf, f"RBCS-F's {name} must not be negative, found {value:g}.")
+        require(
+            LEAST_RIDGE <= self.ridge < np.inf,
+            f"RBCS-F's ridge penalty must be at least {LEAST_RIDGE:g}, found {self.ridge:g}.",
+        )
+        require(0 <= beta <= 1, f"RBCS-F's guaranteed rate beta must lie in [0, 1], found {beta:g}.")
+        require(
+            num_clients * beta <= k * (1 + 1e-9),
+            f"RBCS-F cannot promise {beta:g} of the rounds to each of {num_clients} clients: that is"
+            f" {num_clients * beta:g} a round, and k = {k}.",
+        )
+        require(
+            beta <= problem.availability,
+            f"RBCS-F cannot promise {beta:g} of the rounds to clients that are available in {problem.availability:g}.",
+        )
+        return as_arrays(
+            Params, k=k, V=float(self.V), beta=float(beta), alpha=float(self.alpha), ridge=float(self.ridge)
         )
 
-    def watch(state: State) -> dict[str, Array]:
-        return {"queue_sum": jnp.sum(state.queue), "queue_max": jnp.max(state.queue)}
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
+        num_clients, num_features = dims.num_clients, len(dims.features)
 
-    return Selector(init, select, update, needs_oracle=options.estimate == "truth", watch=watch)
+        def init(key: PRNGKeyArray, params: Params) -> State:
+            zero = jnp.zeros(num_clients)
+            return State(
+                zero, jnp.zeros((num_features, num_features, num_clients)), jnp.zeros((num_features, num_clients))
+            )
 
+        def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+            if self.estimate == "truth":
+                assert view.oracle is not None
+                time = view.oracle.latency_s
+            else:
+                time = lower_bound(state, params, view.context)
+            tie = jax.random.uniform(key, (num_clients,))
+            selected = choose(time, state.queue, view.available, params.k, params.V, dims.slots, tie)
+            return state, Cohort(selected, jnp.full(num_clients, jnp.nan))
 
-MEMBER = Member(Options, params, make)
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            c, took = view.context.T, cohort.selected
+            return State(
+                queue=jnp.maximum(state.queue + params.beta - took, 0.0),  # Eq. (6)
+                gram=state.gram + jnp.where(took, c[:, None] * c[None, :], 0.0),  # Algorithm 2, line 15
+                moment=state.moment + jnp.where(took, feedback.latency_s * c, 0.0),  # line 16
+            )
+
+        def watch(state: State) -> dict[str, Array]:
+            return {"queue_sum": jnp.sum(state.queue), "queue_max": jnp.max(state.queue)}
+
+        return Selector(init, select, update, needs_oracle=self.estimate == "truth", watch=watch)

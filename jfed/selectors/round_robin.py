@@ -19,13 +19,9 @@ from jaxtyping import Int, PRNGKeyArray
 
 from jfed import ops
 from jfed.interfaces import Selector
-from jfed.options import Member, as_arrays
+from jfed.members import Name, SelectorOptions
+from jfed.options import as_arrays
 from jfed.types import Cohort, Dims, Feedback, Problem, View
-
-
-@dataclass(frozen=True)
-class Options:
-    """Nothing to set."""
 
 
 class Params(NamedTuple):
@@ -41,31 +37,33 @@ class State(NamedTuple):
     next: Int[Array, ""]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """The options as arrays."""
-    return as_arrays(Params, k=problem.cohort_size)
+@dataclass(frozen=True)
+class Options(SelectorOptions):
+    """Nothing to set."""
 
+    names = (Name("round-robin"),)
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
-    num_clients = dims.num_clients
+    def params(self, problem: Problem) -> Params:
+        """The options as arrays."""
+        return as_arrays(Params, k=problem.cohort_size)
 
-    def distance(state: State) -> Int[Array, " clients"]:
-        return (state.place - state.next) % num_clients
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
+        num_clients = dims.num_clients
 
-    def init(key: PRNGKeyArray, params: Params) -> State:
-        return State(jax.random.permutation(key, jnp.arange(num_clients, dtype=jnp.int32)), jnp.int32(0))
+        def distance(state: State) -> Int[Array, " clients"]:
+            return (state.place - state.next) % num_clients
 
-    def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-        ahead = distance(state).astype(jnp.result_type(float))
-        selected = ops.smallest(ahead, params.k, among=view.available)
-        return state, Cohort(selected, selected.astype(ahead.dtype))
+        def init(key: PRNGKeyArray, params: Params) -> State:
+            return State(jax.random.permutation(key, jnp.arange(num_clients, dtype=jnp.int32)), jnp.int32(0))
 
-    def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
-        farthest = jnp.max(jnp.where(cohort.selected, distance(state), -1))
-        return state._replace(next=(state.next + farthest + 1) % num_clients)
+        def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
+            ahead = distance(state).astype(jnp.result_type(float))
+            selected = ops.smallest(ahead, params.k, among=view.available)
+            return state, Cohort(selected, selected.astype(ahead.dtype))
 
-    return Selector(init, select, update)
+        def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
+            farthest = jnp.max(jnp.where(cohort.selected, distance(state), -1))
+            return state._replace(next=(state.next + farthest + 1) % num_clients)
 
-
-MEMBER = Member(Options, params, make)
+        return Selector(init, select, update)

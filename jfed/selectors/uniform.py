@@ -15,13 +15,9 @@ from jaxtyping import Int, PRNGKeyArray
 
 from jfed import ops
 from jfed.interfaces import Selector
-from jfed.options import Member, as_arrays
+from jfed.members import Name, SelectorOptions
+from jfed.options import as_arrays
 from jfed.types import Cohort, Dims, Feedback, Problem, View
-
-
-@dataclass(frozen=True)
-class Options:
-    """Nothing to set."""
 
 
 class Params(NamedTuple):
@@ -30,26 +26,28 @@ class Params(NamedTuple):
     k: Int[Array, ""]
 
 
-def params(options: Options, problem: Problem) -> Params:
-    """The options as arrays."""
-    return as_arrays(Params, k=problem.cohort_size)
+@dataclass(frozen=True)
+class Options(SelectorOptions):
+    """Nothing to set."""
 
+    names = (Name("uniform", aliases=("random",)),)
 
-def make(dims: Dims, options: Options) -> Selector:
-    """The selector."""
+    def params(self, problem: Problem) -> Params:
+        """The options as arrays."""
+        return as_arrays(Params, k=problem.cohort_size)
 
-    def init(key: PRNGKeyArray, params: Params) -> tuple[()]:
-        return ()
+    def make(self, dims: Dims) -> Selector:
+        """The selector."""
 
-    def select(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> tuple[tuple[()], Cohort]:
-        selected = ops.race(key, jnp.zeros(dims.num_clients), params.k, among=view.available)
-        share = jnp.minimum(params.k / jnp.maximum(view.available.sum(), 1), 1.0)
-        return (), Cohort(selected, jnp.where(view.available, share, 0.0))
+        def init(key: PRNGKeyArray, params: Params) -> tuple[()]:
+            return ()
 
-    def update(state: tuple[()], params: Params, view: View, cohort: Cohort, feedback: Feedback) -> tuple[()]:
-        return ()
+        def select(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> tuple[tuple[()], Cohort]:
+            selected = ops.race(key, jnp.zeros(dims.num_clients), params.k, among=view.available)
+            share = jnp.minimum(params.k / jnp.maximum(view.available.sum(), 1), 1.0)
+            return (), Cohort(selected, jnp.where(view.available, share, 0.0))
 
-    return Selector(init, select, update)
+        def update(state: tuple[()], params: Params, view: View, cohort: Cohort, feedback: Feedback) -> tuple[()]:
+            return ()
 
-
-MEMBER = Member(Options, params, make)
+        return Selector(init, select, update)

@@ -8,7 +8,7 @@ from jfed.analysis.claims import Claim, judge, judge_all, read, verdicts_table
 from jfed.analysis.claims.finding import WORDS, Finding, settled, together
 from jfed.analysis.claims.kinds import KINDS, evaluate
 from jfed.analysis.claims.runs import Missing, Runs
-from jfed.schemes import method
+from jfed.catalog import scheme as method
 
 NUM_CLAIMS = {"E3CS": 19, "RBCS-F": 13, "CS-UCB": 11, "Eiffel": 11}
 NOISE = np.array([0.3, -0.5, 0.1, 0.6, -0.4, 0.2, -0.1, -0.2, 0.5, -0.5])  # mean 0

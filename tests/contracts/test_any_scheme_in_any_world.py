@@ -8,13 +8,13 @@ import pytest
 from support import run
 
 import jfed
+from jfed import catalog
 from jfed import config as configs
-from jfed import schemes
 from jfed.engine import simulate
-from jfed.engine.spec import static_half
-from jfed.envs import ENVIRONMENTS, edge, exchange, volatility, wireless
+from jfed.envs import edge, exchange, volatility, wireless
 from jfed.errors import ConfigError
-from jfed.selectors import SELECTORS, cs_ucb_q, rbcs_f
+from jfed.options import static_half
+from jfed.selectors import cs_ucb_q, rbcs_f
 from jfed.types import Dims
 
 K, SIZE, T = 8, 2, 4
@@ -39,21 +39,17 @@ EMPTY = {
 NO_PROMISE = {"cs-ucb-q-0.001": cs_ucb_q.Options(quota=0.0), "rbcs-f-20": rbcs_f.Options(beta=0.0)}
 
 
-def member_of(name):
-    return SELECTORS[configs.named(SELECTORS, schemes.method(name))[0]]
-
-
 def asks(name):
-    return member_of(name).make(Dims(K, K), schemes.method(name)).probe is not None
+    return catalog.scheme(name).make(Dims(K, K)).probe is not None
 
 
-NAMES = [*schemes.METHODS, *schemes.examples(), "best-0.5"]
+NAMES = catalog.names("selector")
 NEED_TRAINING = [name for name in NAMES if asks(name)]
 ALONE = [name for name in NAMES if name not in NEED_TRAINING]
 
 
 def program(name):
-    return static_half(schemes.method(name))
+    return static_half(catalog.scheme(name))
 
 
 # Each scheme has one world, and those that differ in numbers only share it and its program; other pairs are slow.
@@ -80,7 +76,7 @@ def quickly():
 
 
 def point(name, world, **delta):
-    selector = schemes.method(name)
+    selector = catalog.scheme(name)
     if isinstance(selector, rbcs_f.Options):
         selector = jfed.replace(selector, {"beta": 0.125})
     config = jfed.replace(BASE, {"environment": WORLDS[world], "selector": selector, **delta})
@@ -88,10 +84,12 @@ def point(name, world, **delta):
 
 
 def test_nothing_is_forgotten():
-    """Every selector has a name, every family of names an example, every scheme and world a pair."""
-    assert {member_of(name) for name in NAMES} == set(SELECTORS.values())
-    assert {name.rpartition("-")[0] for name in schemes.examples()} == {*schemes.FAMILIES, *schemes.QUOTAS}
-    assert set(WORLDS) == set(ENVIRONMENTS) == set(HOMES.values()) and set(EMPTY.values()) == set(IDLE_S)
+    """Every selector has a name, every name with a number an example, every scheme and world a pair."""
+    assert {type(catalog.scheme(name)) for name in NAMES} == set(catalog.members("selector"))
+    assert all(entry.name.examples for entry in catalog.entries("selector").values() if entry.name.number)
+    assert set(WORLDS) == set(catalog.names("environment")) == set(HOMES.values()) and set(EMPTY.values()) == set(
+        IDLE_S
+    )
     assert {"pow-d", "local-accuracy"} <= set(NEED_TRAINING) and {"uniform", "cs-ucb-best", "rpow-d"} <= set(ALONE)
 
 
@@ -102,7 +100,7 @@ def test_a_pair_runs(name, world):
     assert results.sizes["run"] == 2
     time, many = results["round_time_s"].values, results["num_selected"].values
     assert np.isfinite(time).all() and (time >= 0).all() and (time[many > 0] > 0).all()
-    most = SIZE if name == "eiffel" else member_of(name).slots(where.config.selector, configs.problem(where.config))
+    most = SIZE if name == "eiffel" else where.config.selector.slots(configs.problem(where.config))
     assert (many[:, name == "eiffel" :] <= most).all() and many.any()  # at first Eiffel has all
     assert (results["num_succeeded"].values <= many).all()
     if world == "volatility":

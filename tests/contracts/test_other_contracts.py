@@ -8,13 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jfed.algorithms import ALGORITHMS, KINDS, local_sgd
-from jfed.controllers import CONTROLLERS, epochs, fixed
+from jfed import catalog
+from jfed.algorithms import local_sgd
+from jfed.controllers import epochs, fixed
 from jfed.engine.lanes import LANES, Data, Jobs
-from jfed.envs import ENVIRONMENTS, volatility
+from jfed.envs import volatility
 from jfed.errors import ConfigError
 from jfed.interfaces import Model
-from jfed.models import MODELS, classifier
+from jfed.models import classifier
 from jfed.models.classifier import Inputs
 from jfed.models.losses import cross_entropy, mean_loss, squared_hinge
 from jfed.options import is_static
@@ -24,8 +25,7 @@ K, BATCH, ROUNDS = 8, 4, 50
 PROBLEM = Problem(K, 3, ROUNDS)
 DIMS = Dims(K, 4, BATCH)
 SIZES = jnp.array([0, 1, 3, 4, 5, 8, 9, 20], jnp.int32)
-ROOMS = {"environment": ENVIRONMENTS, "controller": CONTROLLERS}
-MEMBERS = [(room, name) for room, table in ROOMS.items() for name in table]
+MEMBERS = [kind for room in ("environment", "controller") for kind in catalog.members(room)]
 
 
 def view(t=1) -> View:
@@ -53,25 +53,24 @@ def on_device(params):
     return jax.tree.map(jnp.asarray, params)
 
 
-@pytest.mark.parametrize(("room", "name"), MEMBERS)
-def test_options(room, name):
-    member = ROOMS[room][name]
-    options = member.options()
-    assert hash(options) == hash(member.options())
+@pytest.mark.parametrize("kind", MEMBERS)
+def test_options(kind):
+    options = kind()
+    assert hash(options) == hash(kind())
     for field in dataclasses.fields(options):
         assert not is_static(field) or field.default is not dataclasses.MISSING
-    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(member.params(options, PROBLEM)))
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(options.params(PROBLEM)))
 
 
 # ------------------------------------------------------------------------------------------------- worlds
 
 
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("name", catalog.names("environment"))
 def test_a_world_goes_its_own_way_whoever_is_selected(name):
-    member = ENVIRONMENTS[name]
-    dims = dataclasses.replace(DIMS, features=member.features)
-    world, params = member.make(dims, member.options()), on_device(member.params(member.options(), PROBLEM))
-    before = view()._replace(context=jnp.ones((K, len(member.features))))
+    options = catalog.find("environment", name)
+    dims = dataclasses.replace(DIMS, features=options.features)
+    world, params = options.make(dims), on_device(options.params(PROBLEM))
+    before = view()._replace(context=jnp.ones((K, len(options.features))))
 
     @jax.jit
     def walk(key, cohort, plan):
@@ -98,7 +97,7 @@ def test_a_world_goes_its_own_way_whoever_is_selected(name):
     assert (np.asarray(first.latency_s) > 0).all() and first.idle_s.shape == (ROUNDS,) and (first.idle_s >= 0).all()
     assert seen.oracle is not None and seen.oracle.success_rate.shape == (ROUNDS, K)
     assert seen.oracle.latency_s.shape == (ROUNDS, K) and (np.asarray(seen.oracle.latency_s) > 0).all()
-    assert seen.available.dtype == bool and seen.context.shape == (ROUNDS, K, len(member.features))
+    assert seen.available.dtype == bool and seen.context.shape == (ROUNDS, K, len(options.features))
     assert np.isfinite(seen.context).all()
     keys = jax.vmap(jax.random.key)(jnp.arange(3))
     _, (batched, _) = jax.vmap(walk, in_axes=(0, None, None))(keys, cohort(0, 1, 2), none)
@@ -108,8 +107,8 @@ def test_a_world_goes_its_own_way_whoever_is_selected(name):
 
 def test_volatile_clients_return_at_their_rates():
     options = volatility.Options(success_rates=(0.0, 0.3, 0.9, 1.0))
-    params = on_device(volatility.params(options, PROBLEM))
-    world, draws = volatility.make(DIMS, options), 20_000
+    params = on_device(options.params(PROBLEM))
+    world, draws = options.make(DIMS), 20_000
 
     @jax.jit
     def many(keys):
@@ -122,16 +121,16 @@ def test_volatile_clients_return_at_their_rates():
     assert (np.abs(got.mean(0) - rate) <= 4.5 * error).all()
     together = np.corrcoef(got[:, 1], got[:, 5])[0, 1]  # clients of a class fail independently
     assert abs(together) < 4.5 / np.sqrt(draws)
-    assert volatility.client_class(options, PROBLEM).tolist() == [0, 1, 2, 3] * 2
+    assert options.client_class(PROBLEM).tolist() == [0, 1, 2, 3] * 2
 
 
 # -------------------------------------------------------------------------------------------- controllers
 
 
-@pytest.mark.parametrize("name", CONTROLLERS)
+@pytest.mark.parametrize("name", catalog.names("controller"))
 def test_a_controller_plans_steps_for_whoever_has_images(name):
-    member = CONTROLLERS[name]
-    controller, params = member.make(DIMS, member.options()), on_device(member.params(member.options(), PROBLEM))
+    options = catalog.find("controller", name)
+    controller, params = options.make(DIMS), on_device(options.params(PROBLEM))
     init = jax.jit(controller.init)
     start = init(jax.random.key(0), params, SIZES)
     state, plan = controller.plan(start, params, view(), cohort(0, 3))
@@ -149,8 +148,8 @@ def test_a_controller_plans_steps_for_whoever_has_images(name):
 
 
 def test_epochs_are_drawn_from_the_choices_once_per_run():
-    params = on_device(epochs.params(epochs.Options(), PROBLEM))
-    init = jax.jit(epochs.make(DIMS, epochs.Options()).init)
+    params = on_device(epochs.Options().params(PROBLEM))
+    init = jax.jit(epochs.Options().make(DIMS).init)
     start, other = init(jax.random.key(0), params, SIZES), init(jax.random.key(1), params, SIZES)
     batches = np.array([-(-int(n) // BATCH) for n in SIZES])
     drawn = np.asarray(start.steps)[1:] / batches[1:]
@@ -159,11 +158,11 @@ def test_epochs_are_drawn_from_the_choices_once_per_run():
 
 
 def test_fixed_steps_are_the_same_for_all():
-    params = on_device(fixed.params(fixed.Options(steps=3), PROBLEM))
-    _, plan = fixed.make(DIMS, fixed.Options(steps=3)).plan((), params, view(), cohort(0))
+    params = on_device(fixed.Options(steps=3).params(PROBLEM))
+    _, plan = fixed.Options(steps=3).make(DIMS).plan((), params, view(), cohort(0))
     assert (np.asarray(plan.steps) == np.where(np.asarray(view().num_samples) > 0, 3, 0)).all()
     with pytest.raises(ConfigError, match="Local steps must not be negative, found -1"):
-        fixed.params(fixed.Options(steps=-1), PROBLEM)
+        fixed.Options(steps=-1).params(PROBLEM)
 
 
 # ----------------------------------------------------------------------------------- algorithms and models
@@ -177,10 +176,10 @@ WIDTH = int(SIZES.max())
 
 
 def make_model(name, images=POOL):
-    return classifier.make(MODELS[name], Inputs(images.shape[1:], 10, 16.0, 0.1, 0.5))
+    return classifier.make(catalog.find("model", name), Inputs(images.shape[1:], 10, 16.0, 0.1, 0.5))
 
 
-@pytest.mark.parametrize("name", {options: name for name, options in MODELS.items()}.values())
+@pytest.mark.parametrize("name", catalog.names("model"))
 def test_a_model_gives_finite_logits_and_gradients_image_by_image(name):
     images = SMALLER if name in ("linear", "svm", "mlp", "cnn") else LARGER
     model = make_model(name, images)
@@ -249,12 +248,11 @@ def test_the_squared_svm_by_hand():
     np.testing.assert_allclose(got[:, 0], 0.1 * at - (x * (y * short)[:, None]).mean(0), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", catalog.names("algorithm"))
 def test_an_algorithm_keeps_its_shapes_and_counts_its_steps(name):
     model = make_model("linear")
-    kind = next(k for k in KINDS.values() if type(ALGORITHMS[name]) is k.options)
-    algorithm = kind.make(DIMS, ALGORITHMS[name], mean_loss(model))
-    params = on_device(kind.params(ALGORITHMS[name], PROBLEM))
+    options = catalog.find("algorithm", name)
+    algorithm, params = options.make(DIMS, mean_loss(model)), on_device(options.params(PROBLEM))
     weights = model.init(jax.random.key(0))
     positions = jnp.arange(WIDTH, dtype=jnp.int32)
     own = () if algorithm.remember is None else algorithm.remember(jax.random.key(2), weights, positions)
@@ -284,15 +282,15 @@ def test_an_algorithm_keeps_its_shapes_and_counts_its_steps(name):
 
 
 def test_the_two_algorithms_differ_in_the_proximal_term_only():
-    assert ALGORITHMS["fedavg"] == dataclasses.replace(ALGORITHMS["fedprox"], prox=0.0)
-    assert ALGORITHMS["fedprox"].prox > 0
+    assert catalog.find("algorithm", "fedavg") == dataclasses.replace(catalog.find("algorithm", "fedprox"), prox=0.0)
+    assert catalog.find("algorithm", "fedprox").prox > 0
 
 
 @pytest.mark.proof
 def test_lanes_train_alike_in_any_order_of_jobs():
     model = make_model("mlp")
-    algorithm = local_sgd.make(DIMS, local_sgd.Options(), mean_loss(model))
-    params = jax.tree.map(lambda x: jnp.stack([x, x]), on_device(local_sgd.params(ALGORITHMS["fedprox"], PROBLEM)))
+    algorithm = local_sgd.Options().make(DIMS, mean_loss(model))
+    params = jax.tree.map(lambda x: jnp.stack([x, x]), on_device(catalog.find("algorithm", "fedprox").params(PROBLEM)))
     weights = jax.vmap(model.init)(jax.vmap(jax.random.key)(jnp.arange(2)))
     positions = jnp.asarray(np.stack([rng.permutation(40)[:WIDTH] for _ in range(2 * K)]), jnp.int32)
     sizes = jnp.stack([SIZES, SIZES[::-1]])

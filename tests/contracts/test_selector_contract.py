@@ -12,27 +12,27 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jfed import config as configs
-from jfed import schemes
+from jfed import catalog
 from jfed.options import is_static
-from jfed.selectors import SELECTORS, cs_ucb, e3cs, eiffel, fedcs, pow_d, rbcs_f
+from jfed.selectors import cs_ucb, e3cs, eiffel, fedcs, pow_d, rbcs_f
 from jfed.types import Cohort, Dims, Feedback, Oracle, Problem, View
 
 K, ROUNDS = 8, 50
 # Nothing is drawn after the start, or it decides ties only, of which there are none here.
-DETERMINISTIC = {"fedcs", "fedcs deadline", "round_robin", "local_accuracy", "rbcs-f true", "cs-ucb best", "everybody",
+DETERMINISTIC = {"fedcs", "fedcs deadline", "round-robin", "local-accuracy", "rbcs-f true", "cs-ucb best", "everybody",
                  "agnostic", "eiffel"}  # fmt: skip
 FEATURES = ("power", "demand", "distance")
-VARIANTS: dict[str, tuple[str, Any]] = {name: (name, member.options()) for name, member in SELECTORS.items()} | {
-    "e3cs exact clipped": ("e3cs", e3cs.Options(quota="inc", sampler="exact", clip_exponent=True)),
-    "rpow-d": ("pow_d", pow_d.Options(form="rpow-d")),
-    "rbcs-f true": ("rbcs_f", rbcs_f.Options(beta=0.1, estimate="truth")),
-    "cs-ucb truncated": ("cs_ucb", cs_ucb.Options(bonus="truncated")),
-    "cs-ucb best": ("cs_ucb", cs_ucb.Options(estimate="truth")),
-    "fedcs deadline": ("fedcs", fedcs.Options(rule="deadline", deadline_s=9.0, limited=True)),
+PLAIN: dict[str, Any] = {kind.called()[0].name: kind() for kind in catalog.members("selector")}
+VARIANTS: dict[str, Any] = PLAIN | {
+    "e3cs exact clipped": e3cs.Options(quota="inc", sampler="exact", clip_exponent=True),
+    "rpow-d": pow_d.Options(form="rpow-d"),
+    "rbcs-f true": rbcs_f.Options(beta=0.1, estimate="truth"),
+    "cs-ucb truncated": cs_ucb.Options(bonus="truncated"),
+    "cs-ucb best": cs_ucb.Options(estimate="truth"),
+    "fedcs deadline": fedcs.Options(rule="deadline", deadline_s=9.0, limited=True),
 }
-VARIANTS["eiffel"] = ("eiffel", eiffel.Options(budget=4.0))  # of which half is enough for any of them
-VARIANTS["rbcs_f"] = ("rbcs_f", rbcs_f.Options(beta=0.1))  # which k = 1 of 8 clients can keep
+VARIANTS["eiffel"] = eiffel.Options(budget=4.0)  # of which half is enough for any of them
+VARIANTS["rbcs-f"] = rbcs_f.Options(beta=0.1)  # which k = 1 of 8 clients can keep
 # k, whether some clients are away; the last two differ from the first in the key alone, and in nothing
 SETTINGS = [(3, False), (1, False), (K, False), (3, True), (3, False), (3, False)]
 SEEDS = [0, 0, 0, 0, 1, 0]
@@ -42,10 +42,10 @@ class Walk:
     """All settings of one scheme: a batched walk, and the same walks one by one."""
 
     def __init__(self, variant: str) -> None:
-        self.variant, (self.name, options) = variant, VARIANTS[variant]
-        member = SELECTORS[self.name]
-        self.selector = member.make(Dims(K, K, features=FEATURES), options)
-        per_setting = [member.params(options, Problem(K, k, ROUNDS)) for k, _ in SETTINGS]
+        self.variant, options = variant, VARIANTS[variant]
+        self.name = catalog.label(options)
+        self.selector = options.make(Dims(K, K, features=FEATURES))
+        per_setting = [options.params(Problem(K, k, ROUNDS)) for k, _ in SETTINGS]
         self.params = jax.tree.map(lambda *xs: jnp.stack([jnp.asarray(x) for x in xs]), *per_setting)
         rng = np.random.default_rng(0)
         self.away = jnp.array(
@@ -182,7 +182,7 @@ def test_whom_a_scheme_asks(walked):
     assert not (cohort.selected & ~asked).any()
     for i, (k, _) in enumerate(SETTINGS):
         here = (~np.array(walked.away[i])).sum(-1)
-        d = K if walked.name == "local_accuracy" else min(K, -(-3 * k // 2))
+        d = K if walked.name == "local-accuracy" else min(K, -(-3 * k // 2))
         np.testing.assert_array_equal(asked[i].sum(-1), np.minimum(d, here))
 
 
@@ -190,7 +190,7 @@ def test_on_how_many_images_a_candidate_answers():
     problem = Problem(K, 3, ROUNDS)
     for form, images in (("pow-d", np.iinfo(np.int32).max), ("cpow-d", 7)):
         options = pow_d.Options(b=7, form=form)
-        selector, params = pow_d.make(Dims(K, K), options), jax.tree.map(jnp.asarray, pow_d.params(options, problem))
+        selector, params = options.make(Dims(K, K)), jax.tree.map(jnp.asarray, options.params(problem))
         nothing = jnp.full(K, jnp.nan)
         view = View(
             jnp.int32(1), jnp.int32(2), jnp.ones(K, bool), jnp.full(K, 9), jnp.ones((K, 1)), nothing, nothing, None
@@ -199,34 +199,32 @@ def test_on_how_many_images_a_candidate_answers():
         assert int(selector.probe(jax.random.key(0), state, params, view).num_images) == images
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", PLAIN)
 def test_options(name):
-    member = SELECTORS[name]
-    options = VARIANTS[name][1]
+    options = VARIANTS[name]
     assert hash(options) == hash(dataclasses.replace(options))
     for field in dataclasses.fields(options):
         assert field.default is not dataclasses.MISSING or not is_static(field)
         hash(getattr(options, field.name))
     for k in (1, 3, K):
         problem = Problem(K, k, ROUNDS)
-        params = member.params(options, problem)
+        params = options.params(problem)
         assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(params))
-        assert k <= member.slots(options, problem) <= K
+        assert k <= options.slots(problem) <= K
     with pytest.raises(dataclasses.FrozenInstanceError):
         options.anything = 1
 
 
 def test_every_scheme_has_a_name_for_tables():
-    names = [*schemes.METHODS, *schemes.examples(), "best-inc"]
-    made = [schemes.method(name, mode) for name in names for mode in ("faithful", "corrected")]
-    assert {type(options) for options in made} == {member.options for member in SELECTORS.values()}
-    for options in made:
-        assert configs.named(SELECTORS, options)[1] == options
+    for name in catalog.names("selector"):
+        for mode in ("faithful", "corrected"):
+            options = catalog.scheme(name, mode)
+            assert catalog.label(options) == name == catalog.canonical_name("selector", name)
+            assert catalog.room_of(options) == "selector"
+    assert {type(catalog.scheme(name)) for name in catalog.names("selector")} == set(catalog.members("selector"))
 
 
 def test_oracles_are_those_that_tables_mark():
-    for name, member in SELECTORS.items():
-        assert member.make(Dims(K, K), member.options()).needs_oracle == (name in {"fedcs", "best_allocation"})
-    for name in ("rbcs-f true", "cs-ucb best"):
-        room, options = VARIANTS[name]
-        assert SELECTORS[room].make(Dims(K, K), options).needs_oracle
+    for name in catalog.names("selector"):
+        knows = name.startswith(("fedcs", "best-", "rbcs-f-true-")) or name == "cs-ucb-best"
+        assert catalog.scheme(name).make(Dims(K, K)).needs_oracle == knows

@@ -13,7 +13,6 @@ import pytest
 import jfed
 from jfed.algorithms import local_sgd
 from jfed.data.load import where
-from jfed.models import MODELS
 
 pytestmark = pytest.mark.proof
 
@@ -31,7 +30,7 @@ def digits(model, rate, rounds):
         samples_per_client=35,
         test_fraction=0.0,
         test_set="official",
-        model=MODELS[model],
+        model=model,
         algorithm=local_sgd.Options(learning_rate=rate),
         batch_size=10,
     )
@@ -39,7 +38,7 @@ def digits(model, rate, rounds):
 
 
 def letters():
-    training = jfed.Training(dataset="emnist_letters", model=MODELS["e3cs-emnist"])
+    training = jfed.Training(dataset="emnist_letters", model="e3cs-emnist")
     return jfed.Config(num_rounds=20, eval_every=20, training=training)
 
 

@@ -10,12 +10,11 @@ from reference import adaptive_tau as ref
 from support import Stepper, run
 
 import jfed
-from jfed.algorithms import ALGORITHMS, estimating
+from jfed.algorithms import estimating
 from jfed.controllers import adaptive, fixed, objective
 from jfed.engine import simulate
 from jfed.envs import edge
 from jfed.errors import ConfigError, Unfinished
-from jfed.models import MODELS
 from jfed.selectors import everybody
 from jfed.types import ClientData, Costs, Dims, Memory, Problem
 
@@ -24,8 +23,8 @@ K = 4
 BASE = jfed.Config(
     K, K, 40, eval_every=3, environment=STEADY, selector=everybody.Options(),
     controller=adaptive.Options(budgets=(1.5,)), training=jfed.Training(
-        partition="iid", samples_per_client=24, test_fraction=0.0, test_set="official", model=MODELS["svm"],
-        algorithm=ALGORITHMS["adaptive"], batch_size=8, missing="returned", returns="best",
+        partition="iid", samples_per_client=24, test_fraction=0.0, test_set="official", model="svm",
+        algorithm="adaptive", batch_size=8, average_over="returned", final_model="best",
     ),
 )  # fmt: skip
 
@@ -51,7 +50,7 @@ def test_the_search_is_that_of_the_reference(rho, beta, delta, tau, eta, phi, c,
     with jax.enable_x64(True):
         options = adaptive.Options(budgets=(1.0, 1.0), phi=phi)
         free = Costs(np.zeros((2, 4)), np.zeros((2, 4)))
-        params = jax.tree.map(jnp.asarray, adaptive.params(options, Problem(4, 4, 10, 1.0, eta, costs=free)))
+        params = jax.tree.map(jnp.asarray, options.params(Problem(4, 4, 10, 1.0, eta, costs=free)))
         none = jnp.zeros(2)
         state = adaptive.State(
             jnp.int32(tau), jnp.int32(0), none, jnp.asarray(c), jnp.asarray(b), Costs(none, none),
@@ -78,7 +77,7 @@ def test_h_keeps_its_digits_where_it_is_tiny():
 
 def test_limits_of_the_search():
     options = adaptive.Options(budgets=(1e9,))
-    params = jax.tree.map(jnp.asarray, adaptive.params(options, Problem(4, 4, 10, 1.0, 0.01)))
+    params = jax.tree.map(jnp.asarray, options.params(Problem(4, 4, 10, 1.0, 0.01)))
 
     def tau(rho, delta, left):
         no = jnp.bool_(False)
@@ -214,8 +213,8 @@ def test_estimates_of_quadratic_losses():
     Client i ends at eta a c_i. From w = 1 it finds beta = a, rho = a |(w_i + w) / 2 - c_i|; delta_i = a |c_i - mean|.
     """
     a, eta, centres = 2.0, 0.1, (3.0, -1.0)
-    algorithm = estimating.make(
-        Dims(2, 2, batch_size=4), estimating.Options(), lambda w, x, y, real: a / 2 * (w["w"][0] - y[0]) ** 2
+    algorithm = estimating.Options().make(
+        Dims(2, 2, batch_size=4), lambda w, x, y, real: a / 2 * (w["w"][0] - y[0]) ** 2
     )
     params, told, gradients = estimating.Params(jnp.float32(eta)), [], []
     for i, centre in enumerate(centres):
@@ -244,7 +243,11 @@ def test_estimates_of_quadratic_losses():
 
 @pytest.mark.proof
 def test_a_fixed_tau_until_the_budget_is_spent_needs_no_estimates():
-    plain = {"training__algorithm": ALGORITHMS["fedavg"], "training__returns": "last", "controller__fixed": 5}
+    plain = {
+        "training__algorithm": "fedavg",
+        "training__final_model": "last",
+        "controller__fixed": 5,
+    }
     done = run(points(controller__stop="last", **plain), [0, 1], LAYOUT)
     steps = done["num_steps"].values // K
     assert steps[:, :8].tolist() == [[5, 5, 5, 5, 5, 5, 0, 0]] * 2  # 0.23 s a round; 0.12 s are left, and 0.13 needed
@@ -266,12 +269,22 @@ def test_a_fixed_tau_until_the_budget_is_spent_needs_no_estimates():
         ({"environment.power": (1.0, 0.0)}, "compute power must be positive"),
         ({"environment.step_s": (-1.0, 0.1)}, "step_s is a mean and a deviation"),
         ({"environment.demand": (2.0, 1.0)}, "demand must be a positive range"),
-        ({"training.algorithm": ALGORITHMS["fedavg"], "training.returns": "last"}, "clients that make estimates"),
         (
-            {"training.algorithm": ALGORITHMS["fedavg"], "controller.fixed": 3, "controller.stop": "last"},
+            {"training.algorithm": "fedavg", "training.final_model": "last"},
+            "clients that make estimates",
+        ),
+        (
+            {
+                "training.algorithm": "fedavg",
+                "controller.fixed": 3,
+                "controller.stop": "last",
+            },
             "best model needs",
         ),
-        ({"training.algorithm": ALGORITHMS["fedavg"], "controller.fixed": 3}, "clients that make estimates"),
+        (
+            {"training.algorithm": "fedavg", "controller.fixed": 3},
+            "clients that make estimates",
+        ),
         ({"controller.last_steps": 2}, "last_steps must be 0 or 1"),
     ],
 )

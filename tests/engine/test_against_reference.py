@@ -152,7 +152,7 @@ def training_stepper(model: str, missing: str, selector: object) -> Stepper:
             batch_size=BATCH,
             test_set="official",
             model=dense.Options(hidden=hidden),
-            missing=missing,  # type: ignore[arg-type]
+            average_over=missing,  # type: ignore[arg-type]
         ),
     )
     rates = [local_sgd.Options(learning_rate=RATE, momentum=MOMENTUM, prox=mu) for mu in PROX]

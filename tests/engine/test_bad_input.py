@@ -9,7 +9,7 @@ import pytest
 from support import LAYOUT, SELECTION, TRAINING, points
 
 import jfed
-from jfed import schemes
+from jfed import catalog
 from jfed.algorithms import local_sgd
 from jfed.controllers import epochs
 from jfed.engine import simulate, units
@@ -69,8 +69,14 @@ SETTINGS = {
     "rate NaN": ({"environment.success_rates": (float("nan"),)}, "nan"),
     "no rates": ({"environment.success_rates": ()}, "success rate"),
     "more classes than clients": ({"environment.success_rates": (0.5,) * 9}, "9 classes"),
-    "options of another room": ({"selector": volatility.Options()}, "volatility"),
-    "no options at all": ({"environment": None}, "environment|options|None"),
+    "options of another room": (
+        {"selector": volatility.Options()},
+        r"scheme must be a name.*jfed\.envs\.volatility\.Options",
+    ),
+    "no options at all": (
+        {"environment": None},
+        "world must be a name or options on jfed.EnvironmentOptions, found None",
+    ),
     "no epochs": ({"controller.choices": ()}, "epochs"),
     "negative epochs": ({"controller": epochs.Options(choices=(1, -1))}, "epochs"),
     "fractional epochs": ({"controller.choices": (1.5, 2.0)}, "epochs|choices"),
@@ -101,7 +107,7 @@ TRAINING_SETTINGS = {
     "batch size 0": ({"training.batch_size": 0}, "batch size"),
     "fractional batch size": ({"training.batch_size": 2.5}, "2.5"),
     "empty layer": ({"training.model": dense.Options(hidden=(0,))}, "unit"),
-    "unknown reading": ({"training.missing": "everybody"}, "everybody"),
+    "unknown reading": ({"training.average_over": "everybody"}, "everybody"),
     "unknown test set": ({"training.test_set": "validation"}, "validation"),
 }
 DATA_SETTINGS = {
@@ -139,7 +145,7 @@ MADE_IN_PYTHON = {  # never went through a dotted path
     "fractional epochs": (lambda: jfed.Config(controller=epochs.Options(choices=(1.5,))), "1.5"),  # type: ignore[arg-type]
     "text for a rate": (lambda: jfed.Config(environment=volatility.Options(success_rates=("a",))), "a"),  # type: ignore[arg-type]
     "unknown reading": (
-        lambda: replaced(TRAINING, training=replaced(TRAINING.training, missing="everybody")),
+        lambda: replaced(TRAINING, training=replaced(TRAINING.training, average_over="everybody")),
         "everybody",
     ),
     "unknown test set": (
@@ -193,7 +199,7 @@ def test_the_same_point_twice():
 
 def test_a_point_without_names_runs_under_its_schemes_own():
     done = jfed.run([jfed.Point(SELECTION)], [0, 1], layout=LAYOUT, progress=False)
-    assert done["method"].values.tolist() == ["e3cs", "e3cs"]
+    assert done["method"].values.tolist() == ["e3cs-0.5", "e3cs-0.5"]
 
 
 def test_layouts():
@@ -216,11 +222,11 @@ def test_layouts():
 )
 def test_unknown_schemes(name, match):
     refused(lambda: jfed.methods(SELECTION, [name]), match)
-    refused(lambda: schemes.method(name), match)
+    refused(lambda: catalog.scheme(name), match)
 
 
 def test_unknown_mode():
-    refused(lambda: schemes.method("e3cs-0", "correct"), "correct.*did you mean 'corrected'")  # type: ignore[arg-type]
+    refused(lambda: catalog.scheme("e3cs-0", "correct"), "correct.*did you mean 'corrected'")  # type: ignore[arg-type]
     refused(lambda: jfed.methods(SELECTION, ["uniform"], "literal"), "literal")  # type: ignore[arg-type]
 
 

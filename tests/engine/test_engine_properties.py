@@ -281,13 +281,13 @@ def test_every_lane_maps_and_trains():
 
 
 def test_a_selector_sees_the_truth_only_if_it_declares_so(monkeypatch):
-    from jfed.selectors import SELECTORS, uniform
+    from jfed.selectors import uniform
 
-    seen = []
+    seen, original = [], uniform.Options.make
 
     def spy(needs: bool):
-        def make(dims, options):
-            plain = uniform.make(dims, options)
+        def make(self, dims):
+            plain = original(self, dims)
 
             def select(key, state, params, view):
                 seen.append(view.oracle is not None)
@@ -295,12 +295,12 @@ def test_a_selector_sees_the_truth_only_if_it_declares_so(monkeypatch):
 
             return plain._replace(select=select, needs_oracle=needs)
 
-        return uniform.MEMBER._replace(make=make)
+        return make
 
     from jfed.engine.round import make_init, make_round
 
     for needs in (False, True):
-        monkeypatch.setitem(SELECTORS, "uniform", spy(needs))
+        monkeypatch.setattr(uniform.Options, "make", spy(needs))
         (unit,) = units.plan(points(SELECTION, "uniform"), [0, 1], LAYOUT)
         block = unit.block()
 

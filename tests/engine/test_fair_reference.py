@@ -9,14 +9,13 @@ from reference import q_fedavg
 from support import Stepper, run, unpack
 
 import jfed
-from jfed.algorithms import ALGORITHMS, estimating
+from jfed.algorithms import estimating
 from jfed.algorithms import q_fedavg as algorithm
 from jfed.controllers import adaptive, fixed, objective
 from jfed.controllers import eiffel as control
 from jfed.data.load import load
 from jfed.envs import edge
 from jfed.errors import ConfigError
-from jfed.models import MODELS
 from jfed.selectors import agnostic, eiffel, everybody, least_loss, uniform
 from jfed.types import Dims, Estimates, Report
 
@@ -26,8 +25,8 @@ WORLD = edge.Options(step_s=(0.02, 0.0), exchange_s=(0.05, 0.0), transfers=2, po
 BASE = jfed.Config(
     K, 3, 12, eval_every=12, environment=WORLD, selector=eiffel.Options(), controller=fixed.Options(4),
     training=jfed.Training(
-        partition="iid", samples_per_client=SIZES, test_fraction=0.0, test_set="official", model=MODELS["svm"],
-        algorithm=jfed.replace(ALGORITHMS["adaptive"], {"learning_rate": RATE}), batch_size=8, missing="returned",
+        partition="iid", samples_per_client=SIZES, test_fraction=0.0, test_set="official", model="svm",
+        algorithm=estimating.Options(RATE), batch_size=8, average_over="returned",
     ),
 )  # fmt: skip
 
@@ -67,7 +66,7 @@ def svm(w, x, y):
 def test_eiffels_weights_are_those_of_the_reference(missing, average, mode):
     """As printed, the weights do not add up to 1, and the model shrinks with them."""
     with jax.enable_x64(True):
-        one = stepper(training__missing=missing, training__algorithm__average=average, training__batch_size=30)
+        one = stepper(training__average_over=missing, training__algorithm__average=average, training__batch_size=30)
         data, sums = clients_data(one), []
         for t in range(1, 9):
             before = one.host()
@@ -151,7 +150,7 @@ def test_agnostic_learning_is_that_of_the_reference():
     with jax.enable_x64(True):
         one = stepper(
             selector=agnostic.Options(0.7), controller=fixed.Options(1), training__batch_size=30,
-            training__returns="mean",
+            training__final_model="mean",
         )  # fmt: skip
         data = clients_data(one)
         w, weight, mean = np.zeros(64), np.full(K, 1 / K), np.zeros(64)
@@ -209,7 +208,7 @@ def test_the_budget_is_the_clocks_where_clients_differ():
 @pytest.mark.proof
 def test_the_mean_model_stays_where_a_run_has_ended():
     budget = adaptive.Options(budgets=(0.8,), fixed=2, stop="last")
-    delta = {"selector": everybody.Options(), "controller": budget, "training.returns": "mean"}
+    delta = {"selector": everybody.Options(), "controller": budget, "training.final_model": "mean"}
     results = [
         run([jfed.Point(jfed.replace(BASE, {**delta, "num_rounds": T, "eval_every": 1}), {})], [5]) for T in (8, 12)
     ]

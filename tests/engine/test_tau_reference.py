@@ -9,11 +9,10 @@ from support import Stepper
 
 import jfed
 from jfed import ops, prng
-from jfed.algorithms import ALGORITHMS
+from jfed.algorithms import estimating
 from jfed.controllers import adaptive
 from jfed.data.load import load
 from jfed.envs import edge
-from jfed.models import MODELS
 from jfed.selectors import everybody
 
 CLIENTS, BATCH, ROUNDS, RATE = 4, 8, 40, 0.05
@@ -23,9 +22,9 @@ COSTS = edge.Options(step_s=(0.02, 0.006), exchange_s=(0.13, 0.05))
 
 def config(**delta):
     training = jfed.Training(
-        partition="iid", samples_per_client=SIZES, test_fraction=0.0, test_set="official", model=MODELS["svm"],
-        algorithm=jfed.replace(ALGORITHMS["adaptive"], {"learning_rate": RATE}), batch_size=BATCH, missing="returned",
-        returns="best",
+        partition="iid", samples_per_client=SIZES, test_fraction=0.0, test_set="official", model="svm",
+        algorithm=estimating.Options(RATE), batch_size=BATCH, average_over="returned",
+        final_model="best",
     )  # fmt: skip
     base = jfed.Config(
         CLIENTS, CLIENTS, ROUNDS, eval_every=ROUNDS, environment=COSTS, selector=everybody.Options(),

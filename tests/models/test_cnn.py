@@ -11,13 +11,17 @@ from flax import linen
 from jax import lax
 from scipy import stats
 
+from jfed import catalog
 from jfed.errors import ConfigError
-from jfed.models import MODELS, classifier, cnn
+from jfed.models import classifier, cnn
 from jfed.models.losses import cross_entropy
 
-EMNIST = MODELS["e3cs-emnist"]
+EMNIST = catalog.find("model", "e3cs-emnist")
 OPTIONS = {
-    **{name: MODELS[name] for name in ("cnn", "e3cs-emnist", "e3cs-cifar", "rbcs-f-fashion", "wang", "wang-cifar")},
+    **{
+        name: catalog.find("model", name)
+        for name in ("cnn", "e3cs-emnist", "e3cs-cifar", "rbcs-f-fashion", "wang", "wang-cifar")
+    },
     "e3cs-emnist, pools=last": cnn.Options((10, 10), hidden=(1280, 256), pools="last"),
     "e3cs-emnist, padding=same": cnn.Options((10, 10), hidden=(1280, 256), padding="same"),
     "e3cs-cifar, pool=3": cnn.Options(pool=3, pool_stride=2),
@@ -125,7 +129,7 @@ def fan_in_uniform(shape):
 
 @pytest.mark.parametrize("name", ["e3cs-emnist", "wang"])
 def test_initial_weights(name):
-    weights = jax.device_get(jax.jit(make(MODELS[name], (28, 28, 1)).init)(jax.random.key(3)))
+    weights = jax.device_get(jax.jit(make(catalog.find("model", name), (28, 28, 1)).init)(jax.random.key(3)))
     for layer in {key.rpartition("_")[0] for key in weights}:
         kernel, bias = (weights[f"{layer}_{part}"].astype(np.float64) for part in ("kernel", "bias"))
         law = stats.truncnorm(-2, 2, scale=0.1) if name == "wang" else fan_in_uniform(kernel.shape)
@@ -163,7 +167,11 @@ def test_options_that_cannot_be(options, message):
 
 
 def test_the_smallest_images_that_will_do():
-    for options, side in ((cnn.Options(), 16), (cnn.Options((1,), pools="last"), 6), (MODELS["wang"], 4)):
+    for options, side in (
+        (cnn.Options(), 16),
+        (cnn.Options((1,), pools="last"), 6),
+        (catalog.find("model", "wang"), 4),
+    ):
         model = make(options, (side, side, 1))
         images = jax.ShapeDtypeStruct((2, side, side, 1), jnp.uint8)
         logits = jax.eval_shape(model.logits, jax.eval_shape(model.init, jax.random.key(0)), images)

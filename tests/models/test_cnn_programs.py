@@ -14,9 +14,10 @@ import pytest
 from flax import linen
 from jax import lax
 
+from jfed import catalog
 from jfed.algorithms import local_sgd
 from jfed.engine.lanes import LANES, Data, Jobs
-from jfed.models import MODELS, classifier, losses
+from jfed.models import classifier, losses
 from jfed.types import Dims, Memory
 
 CLIENTS, SAMPLES, BATCH = 20, 450, 40
@@ -40,8 +41,8 @@ def of(shape, dtype=jnp.int32) -> Any:
 def lowered(name, lane) -> Any:
     """A round of 20 clients with 450 images each, batches of 40: training and aggregation."""
     image, classes = NETWORKS[name]
-    model = classifier.make(MODELS[name], classifier.Inputs(image, classes, 255.0, 0.1, 0.3))
-    algorithm = local_sgd.make(Dims(CLIENTS, CLIENTS, BATCH), local_sgd.Options(), losses.mean_loss(model))
+    model = classifier.make(catalog.find("model", name), classifier.Inputs(image, classes, 255.0, 0.1, 0.3))
+    algorithm = local_sgd.Options().make(Dims(CLIENTS, CLIENTS, BATCH), losses.mean_loss(model))
     own = jax.eval_shape(model.init, jax.random.key(0))
     keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), CLIENTS))
     pool = CLIENTS * SAMPLES

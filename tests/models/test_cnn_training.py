@@ -16,10 +16,10 @@ from reference import training as ref_training
 from support import Stepper, unpack
 
 import jfed
-from jfed import ops, prng
+from jfed import catalog, ops, prng
 from jfed.algorithms import local_sgd
 from jfed.data.sources import SOURCES
-from jfed.models import MODELS, cnn
+from jfed.models import cnn
 from jfed.selectors import e3cs
 
 K, COHORT, ROUNDS, BATCH = 10, 4, 10, 10
@@ -63,7 +63,7 @@ def stepper_for(model, letters) -> Stepper:
         model=model,
         algorithm=local_sgd.Options(learning_rate=RATE, momentum=MOMENTUM),
         batch_size=BATCH,
-        missing="all",
+        average_over="all",
     )
     config = jfed.Config(
         num_clients=K, cohort_size=COHORT, num_rounds=ROUNDS, selector=e3cs.Options(QUOTA, ETA), training=training
@@ -150,4 +150,4 @@ def test_a_small_network_trains_as_in_numpy(letters):
 @pytest.mark.parametrize("wide", [False, True], ids=["float32", "float64"])
 def test_the_network_of_e3cs_trains_as_in_numpy(letters, wide):
     with jax.enable_x64(wide):
-        check_ten_rounds(MODELS["e3cs-emnist"], letters, 1e-10 if wide else 1e-6, free=wide)
+        check_ten_rounds(catalog.find("model", "e3cs-emnist"), letters, 1e-10 if wide else 1e-6, free=wide)

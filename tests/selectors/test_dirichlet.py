@@ -17,12 +17,12 @@ from jfed.selectors import dirichlet
 from jfed.types import Dims, Problem
 
 K, SIZE, LEVEL = 6, 3, 1e-4
-SELECTOR = dirichlet.make(Dims(K, K), dirichlet.Options())
+SELECTOR = dirichlet.Options().make(Dims(K, K))
 INIT = jax.jit(jax.vmap(SELECTOR.init, in_axes=(0, None)))
 
 
 def params(gamma2, k=SIZE):
-    return dirichlet.params(dirichlet.Options(gamma2), Problem(K, k, 10))
+    return dirichlet.Options(gamma2).params(Problem(K, k, 10))
 
 
 def normalised(log_q):

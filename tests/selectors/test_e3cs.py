@@ -100,8 +100,8 @@ def test_a_round_by_hand():
     log7 = float(np.log(7))
     for clip, exponent in ((False, 1.5), (True, 1.0)):
         options = e3cs.Options(quota=0.0, eta=1.0, clip_exponent=clip)
-        selector = e3cs.make(Dims(4, 2), options)
-        params = jax.tree.map(jnp.asarray, e3cs.params(options, PROBLEM))
+        selector = options.make(Dims(4, 2))
+        params = jax.tree.map(jnp.asarray, options.params(PROBLEM))
         state = e3cs.State(jnp.log(jnp.array([1.0, 1.0, 1.0, 7.0])), jnp.zeros(4), jnp.zeros(4, bool))
         state, cohort = selector.select(jax.random.key(0), state, params, view(1))
         np.testing.assert_allclose(cohort.inclusion, [1 / 3, 1 / 3, 1 / 3, 1], rtol=1e-6)
@@ -117,8 +117,8 @@ def test_a_round_by_hand_under_a_quota():
     # K = 4, k = 2, share 1/2 of k/K: sigma = 1/4, R = 1. Weights 1, 1, 2, 4: p = 1/4 + w/8 = 3/8, 3/8, 1/2, 3/4.
     # eta = 1/2, client 2 returns: exponent R eta (1/p) / K = 1/2 x 2 / 4 = 1/4. Relative to log 4.
     options = e3cs.Options(quota=0.5, eta=0.5)
-    selector = e3cs.make(Dims(4, 2), options)
-    params = jax.tree.map(jnp.asarray, e3cs.params(options, PROBLEM))
+    selector = options.make(Dims(4, 2))
+    params = jax.tree.map(jnp.asarray, options.params(PROBLEM))
     start = jnp.log(jnp.array([1.0, 1.0, 2.0, 4.0]))
     state, cohort = selector.select(
         jax.random.key(0), e3cs.State(start, jnp.zeros(4), jnp.zeros(4, bool)), params, view(2)
@@ -142,8 +142,8 @@ def test_quota_schedules(rounds):
 
 def test_an_exponent_beyond_all_measure_stays_finite():
     options = e3cs.Options(quota=0.0)
-    selector = e3cs.make(Dims(4, 2), options)
-    params = jax.tree.map(jnp.asarray, e3cs.params(options, PROBLEM))
+    selector = options.make(Dims(4, 2))
+    params = jax.tree.map(jnp.asarray, options.params(PROBLEM))
     state = e3cs.State(jnp.zeros(4), jnp.array([-1000.0, -0.5, -0.5, -0.5]), jnp.zeros(4, bool))
     back = jnp.array([True, False, False, False])
     after = selector.update(

@@ -20,8 +20,8 @@ DIMS = Dims(K, K, features=("power", "demand"))
 
 def walk(options, loss, num_samples, power, demand, failed=None):
     """What is selected, weighed and remembered in each round; `loss` and `failed` are (ROUNDS, K)."""
-    member = eiffel.make(DIMS, options)
-    params = jax.tree.map(jnp.asarray, eiffel.params(options, Problem(K, 4, ROUNDS)))
+    member = options.make(DIMS)
+    params = jax.tree.map(jnp.asarray, options.params(Problem(K, 4, ROUNDS)))
     context = jnp.stack([jnp.asarray(power), jnp.asarray(demand)], -1)
     nothing, everybody = jnp.full(K, jnp.nan), jnp.ones(K, bool)
     failed = np.zeros((ROUNDS, K), bool) if failed is None else failed
@@ -126,13 +126,13 @@ def test_who_is_never_heard_of_comes_first_among_losses():
 )
 def test_what_makes_no_sense_is_refused(delta, sentence):
     with pytest.raises(ConfigError, match=sentence):
-        eiffel.params(eiffel.Options(**delta), Problem(K, 4, ROUNDS, demand=(0.5, 1.5)))
+        eiffel.Options(**delta).params(Problem(K, 4, ROUNDS, demand=(0.5, 1.5)))
 
 
 def test_a_demand_above_the_pools_is_said_once(caplog):
     problem = Problem(K, 4, ROUNDS, demand=(0.5, 1.75))
     with caplog.at_level(logging.WARNING, "jfed"):
         for _ in range(3):
-            eiffel.params(eiffel.Options(budget=3.0), problem)
+            eiffel.Options(budget=3.0).params(problem)
     assert len(caplog.records) == 1
     assert "up to 1.75 of an average one, and Eiffel's larger pool has 1.5" in caplog.text

@@ -10,14 +10,14 @@ from jfed.selectors import fedcs
 from jfed.types import Dims, Problem
 
 K, ROUNDS, DEADLINE = 8, 40, 2.0
-BY_RATE = fedcs.make(Dims(K, K), fedcs.Options())
-BY_TIME = fedcs.make(Dims(K, K), fedcs.Options(rule="deadline"))  # `limited` is no part of a program
+BY_RATE = fedcs.Options().make(Dims(K, K))
+BY_TIME = fedcs.Options(rule="deadline").make(Dims(K, K))  # `limited` is no part of a program
 
 
 def chosen(options, k, rounds, seed=0):
     """Who is selected, and the order among equals of the run."""
     selector = BY_RATE if options.rule == "success" else BY_TIME
-    states, cohort = walk(selector, fedcs.params(options, Problem(K, k, ROUNDS)), rounds, seed)
+    states, cohort = walk(selector, options.params(Problem(K, k, ROUNDS)), rounds, seed)
     np.testing.assert_array_equal(cohort.inclusion, cohort.selected)
     assert (states.tie_break == states.tie_break[0]).all()
     return cohort.selected, states.tie_break[0]
@@ -76,11 +76,11 @@ def test_equal_clients_are_the_same_ones_all_run_long_and_others_in_another_run(
 def test_a_cohort_is_as_large_as_the_rule_lets_it_be():
     problem = Problem(K, 3, ROUNDS)
     unlimited, limited = fedcs.Options(rule="deadline"), fedcs.Options(rule="deadline", limited=True)
-    assert [fedcs.slots(x, problem) for x in (fedcs.Options(), unlimited, limited)] == [3, K, 3]
-    assert fedcs.slots(fedcs.Options(limited=True), problem) == 3
+    assert [x.slots(problem) for x in (fedcs.Options(), unlimited, limited)] == [3, K, 3]
+    assert fedcs.Options(limited=True).slots(problem) == 3
 
 
 @pytest.mark.parametrize("deadline", [0.0, -1.0, float("inf"), float("nan")])
 def test_a_deadline_must_be_positive(deadline):
     with pytest.raises(ConfigError, match="deadline_s must be positive, found"):
-        fedcs.params(fedcs.Options(rule="deadline", deadline_s=deadline), Problem(K, 3, ROUNDS))
+        fedcs.Options(rule="deadline", deadline_s=deadline).params(Problem(K, 3, ROUNDS))

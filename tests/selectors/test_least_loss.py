@@ -13,8 +13,8 @@ K = 5
 
 def one_round(options, k, available, probed=None, last=(-jnp.inf,) * K, seed=0):
     """Who is selected, and the function that hears from them."""
-    member = least_loss.make(Dims(K, K), options)
-    params = jax.tree.map(jnp.asarray, least_loss.params(options, Problem(K, k, 10)))
+    member = options.make(Dims(K, K))
+    params = jax.tree.map(jnp.asarray, options.params(Problem(K, k, 10)))
     nothing = jnp.full(K, jnp.nan)
     view = View(
         jnp.int32(1), jnp.int32(10), jnp.asarray(available), jnp.ones(K, jnp.int32), jnp.ones((K, 1)),

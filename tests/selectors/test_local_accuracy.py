@@ -11,11 +11,11 @@ from jfed.selectors import local_accuracy
 from jfed.types import Dims, Problem
 
 K, ROUNDS = 8, 25
-SELECTOR = local_accuracy.make(Dims(K, K), local_accuracy.Options())
+SELECTOR = local_accuracy.Options().make(Dims(K, K))
 
 
 def chosen(accuracy, k, available, seed=0):
-    params = local_accuracy.params(local_accuracy.Options(), Problem(K, k, len(available)))
+    params = local_accuracy.Options().params(Problem(K, k, len(available)))
     return walk(SELECTOR, params, Rounds(available, accuracy=accuracy), seed)[1].selected
 
 
@@ -54,7 +54,7 @@ def test_ties_are_broken_evenly_and_anew_in_every_round():
 
 def test_all_who_are_there_are_asked_on_all_their_images():
     here = np.array([True, False, True, True, False, True, True, True])
-    params = on_device(local_accuracy.params(local_accuracy.Options(), Problem(K, 2, ROUNDS)))
+    params = on_device(local_accuracy.Options().params(Problem(K, 2, ROUNDS)))
     assert SELECTOR.probe is not None
     asked = SELECTOR.probe(key_of(0, 1), (), params, view(jnp.int32(1), ROUNDS, Rounds(jnp.asarray(here))))
     np.testing.assert_array_equal(asked.asked, here)

@@ -22,8 +22,8 @@ def test_side_by_side(runs):
     shape = (runs, ROUNDS, K)
     available = rng.uniform(size=shape) < rng.choice([0.2, 0.4, 0.8], (runs, ROUNDS, 1))
     available[:, 4], available[:, 5] = False, True
-    selector = rbcs_f.make(Dims(K, SIZE), OPTIONS)
-    params = on_device(rbcs_f.params(OPTIONS, Problem(K, SIZE, ROUNDS)))
+    selector = OPTIONS.make(Dims(K, SIZE))
+    params = on_device(OPTIONS.params(Problem(K, SIZE, ROUNDS)))
     nothing = jnp.full(K, jnp.nan)
 
     def walk(key, *rows):

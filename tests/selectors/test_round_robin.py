@@ -9,13 +9,13 @@ from jfed.selectors import round_robin
 from jfed.types import Dims, Problem
 
 K, ROUNDS = 6, 30
-SELECTOR = round_robin.make(Dims(K, K), round_robin.Options())
+SELECTOR = round_robin.Options().make(Dims(K, K))
 EVERYBODY = np.ones((ROUNDS, K), bool)
 
 
 def stepped(k, available, seed=0):
     """Each client's place in the order, and who is selected in each round."""
-    params = round_robin.params(round_robin.Options(), Problem(K, k, len(available)))
+    params = round_robin.Options().params(Problem(K, k, len(available)))
     states, cohort = walk(SELECTOR, params, Rounds(available), seed)
     assert (states.place == states.place[0]).all()
     np.testing.assert_array_equal(cohort.inclusion, cohort.selected)

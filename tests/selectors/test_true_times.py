@@ -8,18 +8,18 @@ from reference import cs_ucb as ref_ucb
 from reference import rbcs_f as ref_rbcs
 from stepping import Rounds, key_of, on_device, walk
 
-from jfed import schemes
+from jfed import catalog
 from jfed.envs import exchange
-from jfed.selectors import cs_ucb, rbcs_f
+from jfed.selectors import rbcs_f
 from jfed.types import Dims, Feedback, Plan, Problem, View
 
 K, ROUNDS, TAU_MAX = 9, 40, 5.0
-BEST = cs_ucb.make(Dims(K, K), schemes.method("cs-ucb-best"))
+BEST = catalog.scheme("cs-ucb-best").make(Dims(K, K))
 
 
 def best_super_arms(k, latency, available, seed=0):
     """Who is selected in each round; what the walk tells afterwards says nothing about times."""
-    params = cs_ucb.params(schemes.method("cs-ucb-best"), Problem(K, k, len(latency)))
+    params = catalog.scheme("cs-ucb-best").params(Problem(K, k, len(latency)))
     return walk(BEST, params, Rounds(available, success_rate=np.ones_like(latency), latency_s=latency), seed)[
         1
     ].selected
@@ -55,12 +55,12 @@ def test_the_best_super_arm_breaks_ties_at_random():
 SETTINGS = [(0.0, 3), (0.5, 3), (5.0, 3), (50.0, 3), (2.0, 1), (2.0, 5), (1.0, K)]  # V, k
 BETA = 0.125  # sums of eighths are exact, so that equal queues are equal in both
 OPTIONS = rbcs_f.Options(beta=BETA, estimate="truth")
-TRUE = rbcs_f.make(Dims(K, K), OPTIONS)
+TRUE = OPTIONS.make(Dims(K, K))
 
 
 def true_params(weight, k):
     """With one client a round the promise of an eighth to each of nine could not be kept: it is not what is tested."""
-    made = rbcs_f.params(rbcs_f.Options(V=weight, beta=0.0, estimate="truth"), Problem(K, k, ROUNDS))
+    made = rbcs_f.Options(V=weight, beta=0.0, estimate="truth").params(Problem(K, k, ROUNDS))
     return made._replace(beta=np.asarray(BETA))
 
 
@@ -95,7 +95,7 @@ def test_rbcs_f_at_true_times_in_a_world_where_a_choice_changes_the_next_times()
     """Cold starts: who took part is faster or slower in the next round, so one wrong choice is followed by others."""
     readings = [exchange.Options(reading=x) for x in ("corrected", "faithful")]
     problem, weight, k, dims = Problem(K, 3, ROUNDS), 2.0, 3, Dims(K, K, features=exchange.FEATURES)
-    world, chooser = exchange.make(dims, readings[0]), rbcs_f.make(dims, OPTIONS)
+    world, chooser = readings[0].make(dims), OPTIONS.make(dims)
     with jax.enable_x64(True):
         params = on_device(true_params(weight, k))
         nothing, everybody = jnp.full(K, jnp.nan), jnp.ones(K, bool)
@@ -117,7 +117,7 @@ def test_rbcs_f_at_true_times_in_a_world_where_a_choice_changes_the_next_times()
             start = world.init(key_of(1, 0), about, jnp.ones(K, jnp.int32)), chooser.init(key_of(0, 0), params)
             return jax.lax.scan(one, start, jnp.arange(1, ROUNDS + 1, dtype=jnp.int32))[1]
 
-        ran = [jax.tree.map(np.asarray, rounds(on_device(exchange.params(x, problem)))) for x in readings]
+        ran = [jax.tree.map(np.asarray, rounds(on_device(x.params(problem)))) for x in readings]
         ties = np.array([jax.random.uniform(key_of(0, t), (K,)) for t in range(1, ROUNDS + 1)])
     kind = np.arange(K) % 4
     for options, rows in zip(readings, ran, strict=True):
