@@ -40,7 +40,7 @@ def main() -> None:
     facts = report.machine()
     console.print(", ".join(f"{name} {value}" for name, value in facts.items()))
 
-    from jfed.engine import host
+    from jfed.runner import host
 
     host.setup()
     for name in args.names or NAMES:

@@ -14,11 +14,11 @@ def main() -> None:
 
     from benchmarks.analysis import points
     from benchmarks.first_run import peak
-    from experiments.common import Output
-    from experiments.e3cs_training import study
-    from experiments.training_report import setting_report
-    from jfed.analysis import export
-    from jfed.analysis.load import load
+    from experiments.e3cs.training import study
+    from experiments.shared.common import Output
+    from experiments.shared.training_report import setting_report
+    from jfed.results import export
+    from jfed.results.load import load
 
     out = Path(sys.argv[1])
     began = time.perf_counter()

@@ -11,7 +11,7 @@ import numpy as np
 
 import jfed
 from benchmarks import report, workers
-from jfed.engine.run import run as simulate
+from jfed.runner.run import run as simulate
 
 SEEDS, ROUNDS, EVERY = 100, 2500, 10
 SCHEMES = ("uniform", "fedcs", "e3cs-0", "e3cs-0.2", "e3cs-0.5", "e3cs-0.8", "e3cs-inc")

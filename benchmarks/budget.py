@@ -16,9 +16,9 @@ from benchmarks import report, workers
 from experiments.eiffel_fairness import PRESETS, points
 from jfed import config as configs
 from jfed.controllers import adaptive
+from jfed.core.errors import DataError
+from jfed.core.types import Costs
 from jfed.data.load import where
-from jfed.errors import DataError
-from jfed.types import Costs
 
 SEEDS, CALLS, EVERY = 10, 1000, 5
 

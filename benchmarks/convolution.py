@@ -20,9 +20,9 @@ from jax.sharding import Mesh, PartitionSpec
 from benchmarks import report
 from jfed import catalog
 from jfed.algorithms import local_sgd
+from jfed.core.types import Dims, Memory
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.models import classifier, cnn, losses
-from jfed.types import Dims, Memory
 
 CLIENTS, BATCH = 20, 40
 RATE, MOMENTUM = 0.01, 0.9

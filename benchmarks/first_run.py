@@ -27,7 +27,8 @@ def main() -> None:
 
     started = time.perf_counter()
     import jfed
-    from jfed.engine import host, run, simulate
+    from jfed.engine import simulate
+    from jfed.runner import host, run
 
     host.setup()
     training = None

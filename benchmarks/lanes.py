@@ -15,10 +15,10 @@ import numpy as np
 from benchmarks import report
 from benchmarks.rounds import CASES, CLIENTS, MOMENTUM, RATE, Case, setting
 from jfed.algorithms import local_sgd
+from jfed.core.types import Dims, Memory
 from jfed.engine.lanes import LANES, Data, Jobs
-from jfed.engine.memory import size
 from jfed.models import classifier, losses
-from jfed.types import Dims, Memory
+from jfed.runner.memory import size
 
 RUNS = {"cpu": (1, 4), "gpu": (1, 4, 16, 64), "tpu": (1, 4, 16, 64)}
 NETS = {"cpu": ("MLP 784-200-10",), "gpu": ("CNN e3cs-emnist", "CNN e3cs-cifar"), "tpu": ("CNN e3cs-emnist",)}

@@ -21,11 +21,12 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 from benchmarks import report, workers
-from jfed import catalog, ops, prng
+from jfed import catalog
 from jfed.algorithms import local_sgd
+from jfed.core import ops, prng
+from jfed.core.types import Dims, Memory
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.models import classifier, dense, losses
-from jfed.types import Dims, Memory
 
 CLIENTS, BATCH = 20, 45
 EPOCHS = np.arange(CLIENTS) % 4 + 1

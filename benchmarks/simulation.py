@@ -7,8 +7,9 @@ import jax
 import numpy as np
 
 import jfed
-from jfed.engine import simulate, units
+from jfed.engine import simulate
 from jfed.engine.round import Record
+from jfed.runner import units
 
 
 def simulation(config: jfed.Config, seeds: int, devices: int, block: int) -> Callable[[], tuple[float, Record]]:

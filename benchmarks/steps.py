@@ -14,9 +14,9 @@ import numpy as np
 import jfed
 from benchmarks import report
 from jfed.algorithms import local_sgd
+from jfed.core.interfaces import Algorithm
+from jfed.core.types import ClientData
 from jfed.engine import simulate
-from jfed.interfaces import Algorithm
-from jfed.types import ClientData
 
 CLIENTS, COHORT, ROUNDS, SEEDS, BATCH = 30, 10, 12, 4, 5
 TARGET = "<= 1.10"

@@ -7,8 +7,8 @@ seeds, work for an accelerator; `small` its non-iid FedAvg part on one seed of 5
 
 from pathlib import Path
 
-from experiments.common import command
-from experiments.e3cs_training import Settings, main
+from experiments.e3cs.training import Settings, main
+from experiments.shared.common import command
 
 TARGETS = (0.45, 0.55, 0.65)  # Table III
 PRESETS = {

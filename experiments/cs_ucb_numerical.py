@@ -25,17 +25,17 @@ import pandas as pd
 from rich.console import Console
 
 import jfed
-from experiments import cs_ucb_rows as rows
-from experiments.common import Output, command, show
-from experiments.cs_ucb_figures import FIRST, ideal_figures, quota_figures, scaling_figures
-from experiments.figures import rates
+from experiments.cs_ucb import rows
+from experiments.cs_ucb.figures import FIRST, ideal_figures, quota_figures, scaling_figures
+from experiments.shared.common import Output, command, show
+from experiments.shared.figures import rates
 from jfed.analysis import compare, comparisons_table
-from jfed.analysis.load import part
 from jfed.commands.settings import parse_settings
 from jfed.config import Config
-from jfed.engine.units import plan
+from jfed.core.errors import require
 from jfed.envs import wireless
-from jfed.errors import require
+from jfed.results.load import part
+from jfed.runner.units import plan
 from jfed.sweep import Point, changed, methods
 
 IDEAL = ("uniform", "round-robin", "cs-ucb", rows.BEST)

@@ -20,17 +20,17 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import jfed
-from experiments.common import command
-from experiments.figures import by_scheme
-from experiments.training import Settings as Shared
-from experiments.training import further, run
-from experiments.training_report import ACCURACIES, Study
+from experiments.shared.common import command
+from experiments.shared.figures import by_scheme
+from experiments.shared.training import Settings as Shared
+from experiments.shared.training import further, run
+from experiments.shared.training_report import ACCURACIES, Study
 from jfed.algorithms.deadline import Reading
 from jfed.analysis import lines
 from jfed.config import Config
 from jfed.controllers import fixed
+from jfed.core.errors import require
 from jfed.envs import wireless
-from jfed.errors import require
 from jfed.sweep import Point, methods
 
 IDEAL = ("uniform", "round-robin", "local-accuracy", "cs-ucb")

@@ -16,15 +16,15 @@ import xarray as xr
 from rich.console import Console
 
 import jfed
-from experiments.common import Output, command, show
-from experiments.figures import participation, selections, success_rates
+from experiments.shared.common import Output, command, show
+from experiments.shared.figures import participation, selections, success_rates
 from jfed.analysis import compare, comparisons_table, jain
-from jfed.analysis.load import schemes
-from jfed.analysis.tables import Table
 from jfed.catalog import scheme as method
 from jfed.commands.settings import parse_settings
 from jfed.config import Config
-from jfed.errors import require
+from jfed.core.errors import require
+from jfed.report.tables import Table
+from jfed.results.load import schemes
 from jfed.selectors.e3cs import quota_schedule
 from jfed.sweep import Point, changed, methods
 

@@ -14,9 +14,9 @@ import jax
 from rich.console import Console
 
 from experiments import cifar_e3cs, emnist_e3cs
-from experiments.common import command
-from experiments.e3cs_training import Settings, main
-from jfed.errors import Unfinished, require
+from experiments.e3cs.training import Settings, main
+from experiments.shared.common import command
+from jfed.core.errors import Unfinished, require
 
 FIRST: dict[str, Any] = {"partitions": ("primary",), "algorithms": ("fedavg",)}
 STAGES: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -14,12 +14,12 @@ import pandas as pd
 from rich.console import Console
 
 import jfed
-from experiments import eiffel
-from experiments.common import Output, command
-from experiments.eiffel_report import compared, frame, over, written
+from experiments.eiffel import settings as eiffel
+from experiments.eiffel.report import compared, frame, over, written
+from experiments.shared.common import Output, command
 from jfed.catalog import scheme as method
+from jfed.core.errors import require
 from jfed.envs import edge
-from jfed.errors import require
 from jfed.sweep import Point
 
 TAUS = (1, 2, 3, 5, 7, 10, 20, 30, 50, 70, 100)

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from experiments import eiffel
-from experiments.common import Output, command
-from experiments.eiffel_report import compared, frame, over, written
-from jfed.errors import require
+from experiments.eiffel import settings as eiffel
+from experiments.eiffel.report import compared, frame, over, written
+from experiments.shared.common import Output, command
+from jfed.core.errors import require
 from jfed.sweep import Point
 
 SCHEMES = {"eiffel": ("eiffel", 0), "eiffel-tau-10": ("eiffel", 10), "adaptive-fl": ("adaptive-fl", 0)}

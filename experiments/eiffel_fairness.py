@@ -11,11 +11,11 @@ ship with jfed.
 from dataclasses import dataclass
 from typing import Literal
 
-from experiments import eiffel
-from experiments.common import command
-from experiments.eiffel_report import study
-from experiments.training import further, run
-from jfed.errors import require
+from experiments.eiffel import settings as eiffel
+from experiments.eiffel.report import study
+from experiments.shared.common import command
+from experiments.shared.training import further, run
+from jfed.core.errors import require
 from jfed.sweep import Point
 
 MEASURES = ("loss_variance", "abs_skewness", "mean_loss", "worst10", "best10", "final_accuracy")

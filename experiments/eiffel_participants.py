@@ -11,11 +11,11 @@ from typing import Any, Literal
 from rich.console import Console
 
 import jfed
-from experiments import eiffel
-from experiments.common import Output, command
+from experiments.eiffel import settings as eiffel
+from experiments.eiffel.report import compared, frame, over, written
 from experiments.eiffel_accuracy import name
-from experiments.eiffel_report import compared, frame, over, written
-from jfed.errors import require
+from experiments.shared.common import Output, command
+from jfed.core.errors import require
 from jfed.sweep import Point
 
 

@@ -9,11 +9,11 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
-from experiments import eiffel
-from experiments.common import command
-from experiments.eiffel_report import study
-from experiments.training import further, run
-from jfed.errors import require
+from experiments.eiffel import settings as eiffel
+from experiments.eiffel.report import study
+from experiments.shared.common import command
+from experiments.shared.training import further, run
+from jfed.core.errors import require
 from jfed.sweep import Point
 
 MEASURES = ("average_tau", "communication", "final_accuracy", "mean_loss", "loss_variance")

@@ -7,8 +7,8 @@ network on the digits that ship with jfed.
 
 from pathlib import Path
 
-from experiments.common import command
-from experiments.e3cs_training import Settings, main
+from experiments.e3cs.training import Settings, main
+from experiments.shared.common import command
 
 PRESETS = {
     "quick": Settings(

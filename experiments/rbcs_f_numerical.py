@@ -18,15 +18,15 @@ import xarray as xr
 from rich.console import Console
 
 import jfed
-from experiments.common import Output, command, show
-from experiments.figures import by_scheme, rates
+from experiments.shared.common import Output, command, show
+from experiments.shared.figures import by_scheme, rates
 from jfed.analysis import compare, comparisons_table, jain, lines, selection_heat
-from jfed.analysis.load import schemes
-from jfed.analysis.quotas import ROUNDING, last_broken
 from jfed.commands.settings import parse_settings
 from jfed.config import Config, problem
+from jfed.core.errors import require
 from jfed.envs import exchange
-from jfed.errors import require
+from jfed.measures.quotas import ROUNDING, last_broken
+from jfed.results.load import schemes
 from jfed.selectors import rbcs_f
 from jfed.sweep import Point, changed, methods
 

@@ -21,20 +21,20 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from experiments.common import command
-from experiments.figures import by_scheme
-from experiments.training import Settings as Shared
-from experiments.training import further, run
-from experiments.training_report import ACCURACIES, Study
+from experiments.shared.common import command
+from experiments.shared.figures import by_scheme
+from experiments.shared.training import Settings as Shared
+from experiments.shared.training import further, run
+from experiments.shared.training_report import ACCURACIES, Study
 from jfed.algorithms.deadline import Reading
 from jfed.analysis import jain, selection_heat
-from jfed.analysis.costs import mean_until
-from jfed.analysis.targets import first_reached
 from jfed.config import Config
 from jfed.controllers import epochs
+from jfed.core.errors import require
 from jfed.data.load import load
 from jfed.envs import exchange
-from jfed.errors import require
+from jfed.measures.costs import mean_until
+from jfed.report.targets import first_reached
 from jfed.sweep import Point, methods
 
 SCHEMES = ("uniform", "rbcs-f-5", "rbcs-f-20", "rbcs-f-50", "fedcs-3")

@@ -11,17 +11,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jfed.analysis.load import load as load
     from jfed.catalog import scheme as scheme
     from jfed.config import Config as Config
     from jfed.config import Training as Training
     from jfed.config import replace as replace
+    from jfed.core.errors import ConfigError as ConfigError
+    from jfed.core.prng import crossed_seeds as crossed_seeds
+    from jfed.core.prng import seeds as seeds
     from jfed.engine.outcomes import outcomes as outcomes
-    from jfed.engine.run import run as run
-    from jfed.engine.units import Layout as Layout
-    from jfed.errors import ConfigError as ConfigError
-    from jfed.prng import crossed_seeds as crossed_seeds
-    from jfed.prng import seeds as seeds
+    from jfed.results.load import load as load
+    from jfed.runner.run import run as run
+    from jfed.runner.units import Layout as Layout
     from jfed.sweep import Point as Point
     from jfed.sweep import methods as methods
     from jfed.sweep import product as product
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "load": "jfed.analysis.load",
+    "load": "jfed.results.load",
     "Config": "jfed.config",
     "Training": "jfed.config",
     "scheme": "jfed.catalog",
     "replace": "jfed.config",
     "outcomes": "jfed.engine.outcomes",
-    "run": "jfed.engine.run",
-    "Layout": "jfed.engine.units",
-    "ConfigError": "jfed.errors",
-    "crossed_seeds": "jfed.prng",
-    "seeds": "jfed.prng",
+    "run": "jfed.runner.run",
+    "Layout": "jfed.runner.units",
+    "ConfigError": "jfed.core.errors",
+    "crossed_seeds": "jfed.core.prng",
+    "seeds": "jfed.core.prng",
     "Point": "jfed.sweep",
     "methods": "jfed.sweep",
     "product": "jfed.sweep",

@@ -20,8 +20,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from jfed.errors import ConfigError, require, unknown
-from jfed.members import (
+from jfed.core.errors import ConfigError, require, unknown
+from jfed.core.members import (
     MODES,
     AlgorithmOptions,
     ControllerOptions,
@@ -31,8 +31,8 @@ from jfed.members import (
     Name,
     SelectorOptions,
 )
+from jfed.core.options import cast, hints, require_frozen
 from jfed.models.classifier import ModelOptions
-from jfed.options import cast, hints, require_frozen
 
 log = logging.getLogger("jfed")
 

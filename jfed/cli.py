@@ -10,7 +10,7 @@ import tyro
 from rich.console import Console
 
 from jfed.commands import claims, data, export, run, show, table, variance
-from jfed.errors import ConfigError
+from jfed.core.errors import ConfigError
 
 
 def main() -> None:

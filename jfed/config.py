@@ -17,9 +17,9 @@ import numpy as np
 
 from jfed import catalog
 from jfed.algorithms.deadline import Reading
-from jfed.errors import require, unknown
-from jfed.options import fits, hints, typed
-from jfed.types import Problem
+from jfed.core.errors import require, unknown
+from jfed.core.options import fits, hints, typed
+from jfed.core.types import Problem
 
 log = logging.getLogger("jfed")
 

@@ -8,8 +8,8 @@ from typing import Any
 from jfed import catalog
 from jfed import config as configs
 from jfed.config import Config
-from jfed.errors import require, unknown
-from jfed.members import Mode, SelectorOptions
+from jfed.core.errors import require, unknown
+from jfed.core.members import Mode, SelectorOptions
 
 
 @dataclass(frozen=True)

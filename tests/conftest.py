@@ -18,11 +18,11 @@ CHECKED = [
     "jfed.engine.simulate",
     "jfed.envs",
     "jfed.models",
-    "jfed.ops",
-    "jfed.options",
-    "jfed.prng",
+    "jfed.core.ops",
+    "jfed.core.options",
+    "jfed.core.prng",
     "jfed.selectors",
-    "jfed.types",
+    "jfed.core.types",
 ]
 install_import_hook(CHECKED, "beartype.beartype")
 
@@ -36,7 +36,7 @@ hypothesis.settings.load_profile("jfed")
 @pytest.fixture
 def plain_pdf(monkeypatch):
     """Pictures whose fonts are not cut to size, which takes most of the time of an experiment at a tiny size."""
-    from jfed.analysis import style
+    from jfed.report.figures import style
 
     monkeypatch.setitem(style.RC, "pdf.fonttype", 3)
 

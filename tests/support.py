@@ -8,9 +8,10 @@ import numpy as np
 import xarray as xr
 
 import jfed
-from jfed.engine import simulate, units
+from jfed.engine import simulate
 from jfed.engine.simulate import clock
-from jfed.engine.units import Layout
+from jfed.runner import units
+from jfed.runner.units import Layout
 
 K, T, BATCH = 8, 6, 8
 LAYOUT = Layout(block_size=2, chunk_rounds=T)  # with the configs below: one program per scheme

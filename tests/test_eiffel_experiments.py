@@ -10,20 +10,14 @@ import xarray as xr
 from matplotlib import pyplot as plt
 
 import jfed
-from experiments import (
-    eiffel_accuracy,
-    eiffel_budget,
-    eiffel_fairness,
-    eiffel_participants,
-    eiffel_report,
-    eiffel_tau,
-    figures,
-)
-from jfed.analysis.claims import read
+from experiments import eiffel_accuracy, eiffel_budget, eiffel_fairness, eiffel_participants, eiffel_tau
+from experiments.eiffel import report
+from experiments.shared import figures
+from jfed.claims import read
 from jfed.config import digest
-from jfed.engine.units import Layout, plan
+from jfed.core.errors import ConfigError
 from jfed.envs import edge
-from jfed.errors import ConfigError
+from jfed.runner.units import Layout, plan
 
 pytestmark = pytest.mark.usefixtures("plain_pdf")
 TINY = {"seeds": 2, "num_clients": 4, "samples": 160, "batch_size": 8, "budget": 2.0, "num_rounds": 15}
@@ -136,7 +130,7 @@ def test_what_is_measured_of_a_run():
         },
         {"mode": ("run", ["corrected"]), "config": ("run", [digest(point.config)])},
     )
-    told = eiffel_report.columns([jfed.Point(jfed.Config()), point], whole)
+    told = report.columns([jfed.Point(jfed.Config()), point], whole)
     found = {name: x if isinstance(x[0], str) else float(x[0]) for name, x in told.items()}
     assert (found["average_tau"], found["average_tau_weighted"], found["aggregations"]) == (3.0, 20 / 6, 2.0)
     assert (found["participants"], found["spent"], found["accuracy_variance"]) == (3.0, 3.5, 0.0)
@@ -153,7 +147,7 @@ def test_curves_over_rounds_end_where_the_last_run_does(ended, shown):
 
 def test_curves_over_a_setting():
     rows = [("a", x, seed, x + seed) for x in (1.0, 3.0) for seed in (0, 1)] + [("b", np.nan, s, 9.0) for s in (0, 1)]
-    figure = eiffel_report.over(
+    figure = report.over(
         pd.DataFrame(rows, columns=["curve", "x", "seed", "y"]), "x", "curve", {"y": "why"}, "x", "digits"
     )
     drawn = {str(line.get_label()): line.get_ydata() for line in figure.axes[0].get_lines()}

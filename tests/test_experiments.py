@@ -15,25 +15,24 @@ from rich.console import Console
 import jfed
 from experiments import (
     cifar_e3cs,
-    claims,
     cs_ucb_numerical,
     cs_ucb_training,
     e3cs_numerical,
     e3cs_tables,
-    e3cs_training,
     emnist_e3cs,
     rbcs_f_numerical,
     rbcs_f_training,
-    schemes,
 )
-from experiments.common import _preset
+from experiments.e3cs import training
+from experiments.shared.common import _preset
 from jfed import config
-from jfed.analysis.claims import gather, judge_all
+from jfed.claims import gather, judge_all
 from jfed.commands import table
 from jfed.commands.settings import parse_axes, parse_settings
+from jfed.core.errors import ConfigError
 from jfed.data.load import load
-from jfed.errors import ConfigError
 from jfed.sweep import changed
+from tools import claims, schemes
 
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.usefixtures("plain_pdf")
@@ -46,7 +45,7 @@ def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys,
         quick, seeds=2, num_rounds=3, out=tmp_path, schemes=("uniform", "fedcs"), eval_every=2, targets=(0.01, 0.99),
         algorithms=algorithms, cohort_sizes=(8, 5),
     )  # fmt: skip
-    e3cs_training.main(settings)
+    training.main(settings)
     said = capsys.readouterr().out
     assert "digits" in said and "CIFAR" not in said and "> 3" in said
     levels = [f"primary_{x}_8" for x in algorithms] + [f"primary_{algorithms[0]}_5"]
@@ -71,7 +70,7 @@ def test_a_sweep_of_a_training_experiment_reports_its_best_on_other_seeds(tmp_pa
         cifar_e3cs.PRESETS["quick"], seeds=3, num_rounds=2, out=tmp_path, schemes=("uniform", "e3cs-0"), eval_every=2,
         targets=(), sweep=("training.algorithm.learning_rate=0.001,0.1",), tune_seeds=(0,),
     )  # fmt: skip
-    e3cs_training.main(settings)
+    training.main(settings)
     said = capsys.readouterr().out
     assert "each scheme's best of learning_rate" in said and "selected on 1 tune seed and reported on 2" in said
     runs = pd.read_csv(tmp_path / "tables" / "per_run.csv")
@@ -89,12 +88,12 @@ def test_a_sweep_of_a_training_experiment_reports_its_best_on_other_seeds(tmp_pa
         ({"sweep": ("selector.etta=3,4",)}, "did you mean 'eta'"),
     ):
         with pytest.raises(ConfigError, match=sentence):
-            e3cs_training.main(dataclasses.replace(settings, **change))
+            training.main(dataclasses.replace(settings, **change))
 
 
 @pytest.mark.parametrize("preset", [*emnist_e3cs.PRESETS.values(), *cifar_e3cs.PRESETS.values()], ids=lambda p: p.out)
 def test_presets_are_complete(preset):
-    points = e3cs_training.points(preset)
+    points = training.points(preset)
     sizes = len(preset.algorithms) + len(preset.cohort_sizes) - 1
     assert len(points) == 7 * len(preset.partitions) * sizes
     for point in points:
@@ -299,7 +298,7 @@ def test_stages_of_the_tables_grow():
     stages = e3cs_tables.stages(e3cs_tables.Time())
     del stages[1]  # CIFAR-10 with fewer rounds
     for data in ("emnist_letters", "cifar10"):
-        own = [(set(map(str, e3cs_training.points(s))), s.seeds) for s in stages if s.dataset == data]
+        own = [(set(map(str, training.points(s))), s.seeds) for s in stages if s.dataset == data]
         assert len(own) == 3
         for (fewer, seeds), (more, more_seeds) in itertools.pairwise(own):
             assert fewer <= more and seeds <= more_seeds

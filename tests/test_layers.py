@@ -80,7 +80,7 @@ def test_only_the_round_knows_all_four_interfaces():
     four = {"Environment", "Selector", "Controller", "Algorithm"}
     for path in modules():
         if layer(path) in ROOMS:
-            used = {name.rpartition(".")[2] for name in imports(path) if name.startswith("jfed.types.")} & four
+            used = {name.rpartition(".")[2] for name in imports(path) if name.startswith("jfed.core.types.")} & four
             assert len(used) <= 1, f"{path} knows {used}"
 
 

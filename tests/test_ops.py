@@ -11,7 +11,7 @@ import pytest
 from reference import e3cs as ref
 from scipy import stats
 
-from jfed import ops, prng
+from jfed.core import ops, prng
 
 Z = 4.5  # standard errors; the seeds are fixed, so a test that passes goes on to pass
 N = 9

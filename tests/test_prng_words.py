@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from jfed import prng
+from jfed.core import prng
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 101, 1000])

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from reference import rbcs_f as reference
 
 import jfed
-from jfed import ops
-from jfed.analysis.quotas import rates_so_far
+from jfed.core import ops
+from jfed.core.types import Cohort, Dims, Plan, Problem, View
 from jfed.envs import exchange, wireless
+from jfed.measures.quotas import rates_so_far
 from jfed.selectors import rbcs_f
-from jfed.types import Cohort, Dims, Plan, Problem, View
 
 K = 4
 PROBLEM = Problem(K, 2, 10)

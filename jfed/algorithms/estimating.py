@@ -29,13 +29,13 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt32
 
-from jfed import ops
 from jfed.algorithms.local_sgd import average
-from jfed.errors import require
-from jfed.interfaces import Algorithm, Loss
-from jfed.members import AlgorithmOptions, Name
-from jfed.options import as_arrays, static
-from jfed.types import ClientData, Dims, Estimates, Memory, Problem, Report, Weights
+from jfed.core import ops
+from jfed.core.errors import require
+from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.members import AlgorithmOptions, Name
+from jfed.core.options import as_arrays, static
+from jfed.core.types import ClientData, Dims, Estimates, Memory, Problem, Report, Weights
 
 APART = 1e-10  # models closer than this tell nothing
 SMOOTHEST = 1e-5  # a smaller beta_i is this

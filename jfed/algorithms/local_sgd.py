@@ -24,12 +24,12 @@ import optax
 from jax import Array, lax
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from jfed import ops
-from jfed.errors import require
-from jfed.interfaces import Algorithm, Loss
-from jfed.members import AlgorithmOptions, Name
-from jfed.options import as_arrays
-from jfed.types import ClientData, Dims, Memory, Problem, Report, Weights
+from jfed.core import ops
+from jfed.core.errors import require
+from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.members import AlgorithmOptions, Name
+from jfed.core.options import as_arrays
+from jfed.core.types import ClientData, Dims, Memory, Problem, Report, Weights
 
 
 class Params(NamedTuple):

@@ -25,11 +25,11 @@ from jax import Array, lax
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed.algorithms import estimating
-from jfed.errors import require
-from jfed.interfaces import Algorithm, Loss
-from jfed.members import AlgorithmOptions, Name
-from jfed.options import as_arrays
-from jfed.types import ClientData, Dims, Memory, Problem, Report, Weights
+from jfed.core.errors import require
+from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.members import AlgorithmOptions, Name
+from jfed.core.options import as_arrays
+from jfed.core.types import ClientData, Dims, Memory, Problem, Report, Weights
 
 OFFSET = 1e-10  # of a loss
 MANY = 500  # images that are evaluated at a time

@@ -18,7 +18,7 @@ class Settings:
 def main(settings: Settings, console: Console) -> None:
     """Print the verdicts, then which claims wait for runs."""
     from jfed import analysis
-    from jfed.analysis.claims import gather, judge_all, verdicts_table
+    from jfed.claims import gather, judge_all, verdicts_table
 
     verdicts = judge_all(gather(settings.results))
     waiting = [v for v in verdicts if v.finding.verdict == "not run"]

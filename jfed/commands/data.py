@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from jfed.errors import require, unknown
+from jfed.core.errors import require, unknown
 
 
 @dataclass(frozen=True)

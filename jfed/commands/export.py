@@ -21,8 +21,8 @@ class Settings:
 
 def main(settings: Settings, console: Console) -> None:
     """Write the table and say how large it is."""
-    from jfed.analysis import export
-    from jfed.analysis.load import load
+    from jfed.results import export
+    from jfed.results.load import load
 
     make = {"rounds": export.per_round, "clients": export.per_client, "selections": export.per_selection}[settings.rows]
     frame = make(load(settings.out))

@@ -36,7 +36,7 @@ class Settings:
 def main(settings: Settings, console: Console) -> None:
     """Run schemes and print how many models return, or how long it takes."""
     import jfed
-    from jfed.engine.host import setup
+    from jfed.runner.host import setup
     from jfed.sweep import changed, coordinate
 
     setup()

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from jfed.errors import require
+from jfed.core.errors import require
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:

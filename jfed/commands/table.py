@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 from rich.console import Console
 
-from jfed.errors import require
+from jfed.core.errors import require
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Settings:
 
 def main(settings: Settings, console: Console) -> None:
     """Print and write a table for each setting that was swept; of a CSV, one table, printed."""
-    from jfed.analysis.frames import read_csv
-    from jfed.analysis.load import load
+    from jfed.results.frames import read_csv
+    from jfed.results.load import load
 
     require(
         bool(settings.tune_over) or not settings.tune_seeds,
@@ -58,7 +58,7 @@ def print_comparisons(
 ) -> Any:
     """Print the table of one family, after each scheme's best setting was chosen if so asked, and return it."""
     from jfed import analysis
-    from jfed.analysis.tuning import choose
+    from jfed.stats.tuning import choose
 
     lower = settings.metric.endswith(("loss", "_s")) if settings.lower is None else settings.lower
     if settings.tune_over:
@@ -81,7 +81,7 @@ def print_comparisons(
 def print_tables(results: Any, settings: Settings, console: Console) -> None:
     """One table per combination of swept settings, each a family of its own."""
     from jfed import analysis
-    from jfed.analysis import load
+    from jfed.results import load
 
     metric, over = settings.metric, list(settings.tune_over)
     number, known = load.score(results, metric), load.settings(results)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from jfed.errors import require
+from jfed.core.errors import require
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Settings:
 def main(settings: Settings, console: Console) -> None:
     """Print and write a table for each setting that was swept; of a CSV, one table, printed."""
     from jfed import analysis
-    from jfed.analysis import load
-    from jfed.analysis.frames import read_csv
-    from jfed.analysis.variance import SEEDS, components_table
+    from jfed.results import load
+    from jfed.results.frames import read_csv
+    from jfed.stats.variance import SEEDS, components_table
 
     metric = settings.metric
     if settings.out.suffix.lower() == ".csv":

@@ -44,11 +44,11 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from jfed.controllers import budget
 from jfed.controllers.budget import How
 from jfed.controllers.objective import objective
-from jfed.errors import require
-from jfed.interfaces import Controller
-from jfed.members import ControllerOptions, Name
-from jfed.options import as_arrays, static
-from jfed.types import Cohort, Costs, Dims, Feedback, Plan, Problem, View
+from jfed.core.errors import require
+from jfed.core.interfaces import Controller
+from jfed.core.members import ControllerOptions, Name
+from jfed.core.options import as_arrays, static
+from jfed.core.types import Cohort, Costs, Dims, Feedback, Plan, Problem, View
 
 MOST = 1000  # candidates of the search: a bound on tau_max
 

@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float
 
-from jfed.types import Costs
+from jfed.core.types import Costs
 
 How = Literal["mean", "sum", "max"]
 ENOUGH = 0.999

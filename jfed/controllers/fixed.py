@@ -7,11 +7,11 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Int, PRNGKeyArray
 
-from jfed.errors import require
-from jfed.interfaces import Controller
-from jfed.members import ControllerOptions, Name
-from jfed.options import as_arrays
-from jfed.types import Cohort, Dims, Feedback, Plan, Problem, View
+from jfed.core.errors import require
+from jfed.core.interfaces import Controller
+from jfed.core.members import ControllerOptions, Name
+from jfed.core.options import as_arrays
+from jfed.core.types import Cohort, Dims, Feedback, Plan, Problem, View
 
 
 class Params(NamedTuple):

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jfed.errors import DataError
+from jfed.core.errors import DataError
 
 
 def checked(labels: ArrayLike, sizes: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -21,9 +21,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jfed.core.errors import DataError
 from jfed.data.checks import checked
 from jfed.data.deal import deal
-from jfed.errors import DataError
 
 # Below this every client has one class to within rounding; far below, log q overflows.
 _SMALLEST_ALPHA = 1e-9

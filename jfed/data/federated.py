@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jfed.core.errors import DataError
 from jfed.data.partition import Partition, union_test
-from jfed.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)

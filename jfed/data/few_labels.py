@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jfed.core.errors import DataError
 from jfed.data.checks import checked
 from jfed.data.deal import deal
-from jfed.errors import DataError
 
 
 def few_labels(

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from jfed.errors import DataError
+from jfed.core.errors import DataError
 
 _IDX_UINT8 = 8
 _CIFAR_SIDE = 32

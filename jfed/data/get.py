@@ -16,9 +16,9 @@ import requests
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from jfed.core.errors import DataError, unknown
 from jfed.data.load import DIGITS, Dataset, dataset, fetched_folder, load, names
 from jfed.data.sources import SOURCES, official_files, plain_or_gz
-from jfed.errors import DataError, unknown
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from jfed.core.errors import DataError, unknown
 from jfed.data.prepared import prepared_folder
 from jfed.data.sources import SOURCES, Held, Raw, Source, official_files
-from jfed.errors import DataError, unknown
 
 DIGITS = Path(__file__).parent / "digits" / "digits.npz"
 

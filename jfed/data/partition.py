@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jfed.core.errors import DataError, unknown
 from jfed.data.checks import checked
 from jfed.data.dirichlet import dirichlet
 from jfed.data.few_labels import few_labels
 from jfed.data.primary import primary
 from jfed.data.wang_case import wang_case
-from jfed.errors import DataError, unknown
 
 # 0.29 * 100 is 28.999999999999996 in floating point, and 29 images are meant.
 _ROUNDING = 1e-9

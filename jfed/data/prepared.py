@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jfed.core.errors import DataError
 from jfed.data.sources import Held, Raw, Source
-from jfed.errors import DataError
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 

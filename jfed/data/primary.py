@@ -17,9 +17,9 @@ import itertools
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jfed.core.errors import DataError
 from jfed.data.checks import checked
 from jfed.data.deal import deal
-from jfed.errors import DataError
 
 _NEVER = np.int64(2**40)  # a cost above every sum of real ones
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jfed.core.errors import DataError
 from jfed.data.formats import cifar10_content, idx_content, read_cifar10, read_idx
-from jfed.errors import DataError
 
 Content = Iterator[bytes | memoryview]  # of one file, piece by piece
 

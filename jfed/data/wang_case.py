@@ -23,8 +23,8 @@ in the data set's own order.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jfed.core.errors import DataError
 from jfed.data.checks import checked
-from jfed.errors import DataError
 
 
 def wang_case(

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jaxtyping import Bool, Float, Int, Key
 
-from jfed import ops
+from jfed.core import ops
+from jfed.core.interfaces import Grades, Model
+from jfed.core.types import Probe, Weights
 from jfed.engine.lanes import Data, Lane
-from jfed.interfaces import Grades, Model
-from jfed.types import Probe, Weights
 
 BATCH = 64  # images evaluated at once: what convolutions unfold of them stays in a core's cache
 

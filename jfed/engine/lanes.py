@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jaxtyping import Bool, Int, PRNGKeyArray, UInt8
 
-from jfed.interfaces import Algorithm
-from jfed.types import ClientData, Memory, Params, Report, Weights
+from jfed.core.interfaces import Algorithm
+from jfed.core.types import ClientData, Memory, Params, Report, Weights
 
 PLACES = 0.25  # of the jobs are side by side: about half have no steps, and the longest take twice the mean
 

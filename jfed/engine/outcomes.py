@@ -14,11 +14,11 @@ from jax import Array, lax
 from jaxtyping import Int
 
 from jfed import config as configs
-from jfed import prng
+from jfed.core import prng
+from jfed.core.errors import require
+from jfed.core.options import static_half
+from jfed.core.types import Cohort, Dims, Plan
 from jfed.engine.round import first_view
-from jfed.errors import require
-from jfed.options import static_half
-from jfed.types import Cohort, Dims, Plan
 
 MANY = 64  # seeds at a time, so that memory does not grow with them on the device
 

@@ -14,12 +14,12 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float, Int, UInt8
 
-from jfed import prng
+from jfed.core import prng
+from jfed.core.types import Cohort, Costs, Dims, Feedback, Outcome, Plan, Probe, View
 from jfed.engine.evaluate import client_quality
 from jfed.engine.lanes import LANES, Data
 from jfed.engine.spec import Parts, Spec, build
 from jfed.engine.train import RunParams, RunState, Trained, make_train, where
-from jfed.types import Cohort, Costs, Dims, Feedback, Outcome, Plan, Probe, View
 
 
 class Record(NamedTuple):

@@ -16,12 +16,12 @@ from jax import Array, lax
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Int
 
-from jfed import prng
+from jfed.core import prng
+from jfed.core.types import Probe
 from jfed.engine.evaluate import Quality, client_quality, finite, test_quality
 from jfed.engine.lanes import LANES, Data
 from jfed.engine.round import Record, RunParams, RunState, make_init, make_round, watched
 from jfed.engine.spec import Spec, build
-from jfed.types import Probe
 
 # LLVM takes vectors of 256 bits unless it is asked for more; a core without wider ones ignores it.
 COMPILER_OPTIONS = {"cpu": {"xla_cpu_prefer_vector_width": 512}}

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from jfed.algorithms.deadline import Reading
-from jfed.interfaces import Algorithm, Controller, Environment, Model, Selector
+from jfed.core.interfaces import Algorithm, Controller, Environment, Model, Selector
+from jfed.core.options import Static
+from jfed.core.types import Dims
 from jfed.models import classifier, losses
-from jfed.options import Static
-from jfed.types import Dims
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float, Int
 
-from jfed import ops, prng
 from jfed.algorithms.deadline import share
+from jfed.core import ops, prng
+from jfed.core.types import Cohort, Estimates, Memory, Plan
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.engine.spec import Spec, build
-from jfed.types import Cohort, Estimates, Memory, Plan
 
 
 class RunParams(NamedTuple):

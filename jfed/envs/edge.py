@@ -26,12 +26,12 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from jfed import prng
-from jfed.errors import require
-from jfed.interfaces import Environment
-from jfed.members import EnvironmentOptions, Name
-from jfed.options import as_arrays, static
-from jfed.types import Cohort, Costs, Dims, Oracle, Outcome, Plan, Problem, View
+from jfed.core import prng
+from jfed.core.errors import require
+from jfed.core.interfaces import Environment
+from jfed.core.members import EnvironmentOptions, Name
+from jfed.core.options import as_arrays, static
+from jfed.core.types import Cohort, Costs, Dims, Oracle, Outcome, Plan, Problem, View
 
 FEATURES = ("power", "demand")
 LEAST_S = 1e-10

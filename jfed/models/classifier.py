@@ -10,11 +10,11 @@ from flax import linen
 from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray, UInt8
 
-from jfed.interfaces import Grades, Model
-from jfed.members import MemberOptions
+from jfed.core.interfaces import Grades, Model
+from jfed.core.members import MemberOptions
+from jfed.core.options import STATIC
+from jfed.core.types import Weights
 from jfed.models.losses import cross_entropy
-from jfed.options import STATIC
-from jfed.types import Weights
 
 Scaling = Literal["dataset", "unit", "image"]
 Scaled = Float[Array, "batch height width channels"]

@@ -25,11 +25,11 @@ from flax import linen
 from jax import Array
 from jaxtyping import Float, PRNGKeyArray
 
-from jfed.errors import require
-from jfed.members import Name
+from jfed.core.errors import require
+from jfed.core.members import Name
+from jfed.core.options import static
 from jfed.models.classifier import Inputs, ModelOptions
 from jfed.models.conv import conv2d, max_pool
-from jfed.options import static
 
 LRN_RADIUS, LRN_BIAS, LRN_ALPHA, LRN_BETA = 4, 1.0, 0.001 / 9, 0.75  # the public code of Wang et al.
 WANG_STD = WANG_BIAS = 0.1  # the same

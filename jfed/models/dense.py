@@ -6,10 +6,10 @@ from flax import linen
 from jax import Array
 from jaxtyping import Float
 
-from jfed.errors import require
-from jfed.members import Name
+from jfed.core.errors import require
+from jfed.core.members import Name
+from jfed.core.options import static
 from jfed.models.classifier import Inputs, ModelOptions
-from jfed.options import static
 
 
 @dataclass(frozen=True)

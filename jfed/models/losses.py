@@ -5,8 +5,8 @@ import optax
 from jax import Array
 from jaxtyping import Bool, Float, Int, UInt8
 
-from jfed.interfaces import Grades, Loss, Model
-from jfed.types import Weights
+from jfed.core.interfaces import Grades, Loss, Model
+from jfed.core.types import Weights
 
 
 def cross_entropy(logits: Float[Array, "batch classes"], labels: Int[Array, " batch"]) -> Grades:

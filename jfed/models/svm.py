@@ -17,13 +17,13 @@ from flax import linen
 from jax import Array
 from jaxtyping import Float, Int
 
-from jfed.errors import require
-from jfed.interfaces import Grades
-from jfed.members import Name
+from jfed.core.errors import require
+from jfed.core.interfaces import Grades
+from jfed.core.members import Name
+from jfed.core.options import STATIC, static
+from jfed.core.types import Weights
 from jfed.models.classifier import Inputs, ModelOptions, Scaling
 from jfed.models.losses import squared_hinge
-from jfed.options import STATIC, static
-from jfed.types import Weights
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float, PRNGKeyArray
 
-from jfed.errors import require
-from jfed.interfaces import Selector
-from jfed.members import EveryoneOptions, Name
-from jfed.options import as_arrays
-from jfed.types import Cohort, Dims, Feedback, Problem, View
+from jfed.core.errors import require
+from jfed.core.interfaces import Selector
+from jfed.core.members import EveryoneOptions, Name
+from jfed.core.options import as_arrays
+from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 
 class Params(NamedTuple):

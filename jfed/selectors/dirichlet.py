@@ -18,12 +18,12 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from jfed import ops
-from jfed.errors import require
-from jfed.interfaces import Selector
-from jfed.members import Name, SelectorOptions
-from jfed.options import as_arrays
-from jfed.types import Cohort, Dims, Feedback, Problem, View
+from jfed.core import ops
+from jfed.core.errors import require
+from jfed.core.interfaces import Selector
+from jfed.core.members import Name, SelectorOptions
+from jfed.core.options import as_arrays
+from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 
 class Params(NamedTuple):

@@ -31,12 +31,12 @@ import numpy as np
 from jax import Array, lax
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from jfed import ops
-from jfed.errors import ConfigError, require
-from jfed.interfaces import Selector
-from jfed.members import Modes, Name, SelectorOptions
-from jfed.options import as_arrays, static
-from jfed.types import Cohort, Dims, Feedback, Problem, View
+from jfed.core import ops
+from jfed.core.errors import ConfigError, require
+from jfed.core.interfaces import Selector
+from jfed.core.members import Modes, Name, SelectorOptions
+from jfed.core.options import as_arrays, static
+from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 MAX_EXPONENT = 1e30  # a client of p = 1e-40, drawn once in 1e40 rounds, must not make the weights inf - inf
 

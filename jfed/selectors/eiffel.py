@@ -40,11 +40,11 @@ import numpy as np
 from jax import Array, lax
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from jfed.errors import require
-from jfed.interfaces import Selector
-from jfed.members import EveryoneOptions, Modes, Name
-from jfed.options import as_arrays, static
-from jfed.types import Cohort, Dims, Feedback, Problem, View
+from jfed.core.errors import require
+from jfed.core.interfaces import Selector
+from jfed.core.members import EveryoneOptions, Modes, Name
+from jfed.core.options import as_arrays, static
+from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 LEAST_LOSS = 1e-8
 SLACK = 1e-6  # of R: what fits but for rounding fits

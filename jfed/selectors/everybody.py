@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from jfed.interfaces import Selector
-from jfed.members import EveryoneOptions, Name
-from jfed.types import Cohort, Dims, Feedback, Problem, View
+from jfed.core.interfaces import Selector
+from jfed.core.members import EveryoneOptions, Name
+from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ import numpy as np
 from jax import Array
 from jaxtyping import Int, PRNGKeyArray
 
-from jfed import ops
-from jfed.interfaces import Selector
-from jfed.members import Name, SelectorOptions
-from jfed.options import as_arrays
-from jfed.types import Cohort, Dims, Feedback, Probe, Problem, View
+from jfed.core import ops
+from jfed.core.interfaces import Selector
+from jfed.core.members import Name, SelectorOptions
+from jfed.core.options import as_arrays
+from jfed.core.types import Cohort, Dims, Feedback, Probe, Problem, View
 
 
 class Params(NamedTuple):

@@ -24,12 +24,12 @@ import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from jfed import ops
-from jfed.errors import require
-from jfed.interfaces import Selector
-from jfed.members import Name, SelectorOptions
-from jfed.options import as_arrays, static
-from jfed.types import Cohort, Dims, Feedback, Probe, Problem, View
+from jfed.core import ops
+from jfed.core.errors import require
+from jfed.core.interfaces import Selector
+from jfed.core.members import Name, SelectorOptions
+from jfed.core.options import as_arrays, static
+from jfed.core.types import Cohort, Dims, Feedback, Probe, Problem, View
 
 ALL_IMAGES = np.iinfo(np.int32).max
 

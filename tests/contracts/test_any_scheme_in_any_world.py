@@ -10,12 +10,12 @@ from support import run
 import jfed
 from jfed import catalog
 from jfed import config as configs
+from jfed.core.errors import ConfigError
+from jfed.core.options import static_half
+from jfed.core.types import Dims
 from jfed.engine import simulate
 from jfed.envs import edge, exchange, volatility, wireless
-from jfed.errors import ConfigError
-from jfed.options import static_half
 from jfed.selectors import cs_ucb_q, rbcs_f
-from jfed.types import Dims
 
 K, SIZE, T = 8, 2, 4
 BASE = jfed.Config(num_clients=K, cohort_size=SIZE, num_rounds=T)

@@ -11,15 +11,15 @@ import pytest
 from jfed import catalog
 from jfed.algorithms import local_sgd
 from jfed.controllers import epochs, fixed
+from jfed.core.errors import ConfigError
+from jfed.core.interfaces import Model
+from jfed.core.options import is_static
+from jfed.core.types import ClientData, Cohort, Costs, Dims, Feedback, Memory, Plan, Problem, View
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.envs import volatility
-from jfed.errors import ConfigError
-from jfed.interfaces import Model
 from jfed.models import classifier
 from jfed.models.classifier import Inputs
 from jfed.models.losses import cross_entropy, mean_loss, squared_hinge
-from jfed.options import is_static
-from jfed.types import ClientData, Cohort, Costs, Dims, Feedback, Memory, Plan, Problem, View
 
 K, BATCH, ROUNDS = 8, 4, 50
 PROBLEM = Problem(K, 3, ROUNDS)

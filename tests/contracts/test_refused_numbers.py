@@ -4,10 +4,10 @@ from math import inf, nan
 
 import pytest
 
+from jfed.core.errors import ConfigError
+from jfed.core.types import Problem
 from jfed.envs import exchange, wireless
-from jfed.errors import ConfigError
 from jfed.selectors import cs_ucb_q, rbcs_f
-from jfed.types import Problem
 
 PROBLEM = Problem(4, 4, 10)
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from jfed import catalog
-from jfed.options import is_static
+from jfed.core.options import is_static
+from jfed.core.types import Cohort, Dims, Feedback, Oracle, Problem, View
 from jfed.selectors import cs_ucb, e3cs, eiffel, fedcs, pow_d, rbcs_f
-from jfed.types import Cohort, Dims, Feedback, Oracle, Problem, View
 
 K, ROUNDS = 8, 50
 # Nothing is drawn after the start, or it decides ties only, of which there are none here.

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from counting import label_counts
 
+from jfed.core.errors import ConfigError
 from jfed.data.dirichlet import _draw_classes, _log_dirichlet
 from jfed.data.partition import dirichlet, partition, sizes
-from jfed.errors import ConfigError
 
 LABELS = np.repeat(np.arange(10), 5000)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from jfed.core.errors import ConfigError
 from jfed.data.federated import stack
 from jfed.data.partition import partition, reserve, sizes, union_test
-from jfed.errors import ConfigError
 
 LABELS = np.repeat(np.arange(4), 50)
 

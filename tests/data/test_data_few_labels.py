@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from counting import label_counts
 
+from jfed.core.errors import ConfigError
 from jfed.data.partition import partition, sizes
-from jfed.errors import ConfigError
 
 LABELS = np.repeat(np.arange(10), 600)
 

@@ -7,8 +7,8 @@ import struct
 import numpy as np
 import pytest
 
+from jfed.core.errors import ConfigError
 from jfed.data.formats import read_cifar10, read_idx
-from jfed.errors import ConfigError
 
 
 def idx_bytes(array):

@@ -13,11 +13,11 @@ from loopback import files, serve_mnist
 from rich.console import Console
 from tiny import assert_same, expect, write_cifar10
 
+from jfed.core.errors import ConfigError, DataError
 from jfed.data import get as get_module
 from jfed.data import sources
 from jfed.data.get import REMOTES, Remote, get
 from jfed.data.load import fetched_folder, load, where
-from jfed.errors import ConfigError, DataError
 
 
 def test_what_was_fetched_is_found_and_not_fetched_again(server, monkeypatch, tmp_path, cache):

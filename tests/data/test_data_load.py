@@ -20,9 +20,9 @@ from tiny import (
     write_idx_set,
 )
 
+from jfed.core.errors import ConfigError
 from jfed.data import sources
 from jfed.data.load import load, names, where
-from jfed.errors import ConfigError
 
 REAL = os.environ.get("JFED_DATA_DIR")
 REAL_COUNTS = {"mnist": (60_000, 10_000), "fashion_mnist": (60_000, 10_000)}

@@ -8,9 +8,9 @@ from counting import label_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jfed.core.errors import ConfigError
 from jfed.data.deal import deal
 from jfed.data.partition import PARTITIONS, iid, partition, reserve, sizes, union_test
-from jfed.errors import ConfigError
 
 OPTIONS = {"iid": {}, "primary": {}, "dirichlet": {"alpha": 0.3}, "few_labels": {}, "wang_case": {}}
 USE_UP = [name for name in PARTITIONS if name not in ("few_labels", "wang_case")]  # whose sizes or labels are given

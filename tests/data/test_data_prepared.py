@@ -13,9 +13,9 @@ import tensorflow_datasets as tfds
 from PIL import Image
 from tiny import LETTERS, MNIST, assert_same, expect, md5_of, write_cifar10, write_idx_set
 
+from jfed.core.errors import DataError
 from jfed.data import sources
 from jfed.data.load import load, where
-from jfed.errors import DataError
 
 VERSION = {"mnist": "3.0.1", "fashion_mnist": "3.0.1", "emnist_letters": "3.1.0", "cifar10": "3.0.2"}
 NUM = (23, 6)  # 23! orders: the right one is not met by chance

@@ -9,10 +9,10 @@ from counting import label_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jfed.core.errors import ConfigError
 from jfed.data.load import load
 from jfed.data.partition import primary, sizes
 from jfed.data.primary import _nearest
-from jfed.errors import ConfigError
 
 CIFAR = np.repeat(np.arange(10), 5000)
 

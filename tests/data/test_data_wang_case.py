@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from counting import label_counts
 
+from jfed.core.errors import ConfigError
 from jfed.data.partition import partition, sizes, wang_case
-from jfed.errors import ConfigError
 
 LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 6000))
 

@@ -12,11 +12,11 @@ from support import Stepper, run
 import jfed
 from jfed.algorithms import estimating
 from jfed.controllers import adaptive, fixed, objective
+from jfed.core.errors import ConfigError, Unfinished
+from jfed.core.types import ClientData, Costs, Dims, Memory, Problem
 from jfed.engine import simulate
 from jfed.envs import edge
-from jfed.errors import ConfigError, Unfinished
 from jfed.selectors import everybody
-from jfed.types import ClientData, Costs, Dims, Memory, Problem
 
 STEADY = edge.Options(step_s=(0.02, 0.0), exchange_s=(0.13, 0.0))
 K = 4

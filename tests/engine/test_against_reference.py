@@ -1,6 +1,6 @@
 """The engine beside the NumPy reference, which was written from the paper without a look at the engine.
 
-Exogenous draws are recomputed from `jfed.prng` and handed to the reference; everything else it works out itself.
+Exogenous draws are recomputed from `jfed.core.prng` and handed to the reference; everything else it works out itself.
 In float64 the two run freely side by side; in float32 each round of the reference starts from the engine's state.
 """
 
@@ -18,10 +18,10 @@ from reference import training as ref_training
 from support import Stepper, unpack
 
 import jfed
-from jfed import ops, prng
 from jfed.algorithms import local_sgd
-from jfed.engine import feed
+from jfed.core import ops, prng
 from jfed.models import dense
+from jfed.runner import feed
 from jfed.selectors import e3cs, pow_d, uniform
 
 RATES = np.array([0.1, 0.3, 0.6, 0.9])

@@ -12,11 +12,12 @@ import jfed
 from jfed import catalog
 from jfed.algorithms import local_sgd
 from jfed.controllers import epochs
-from jfed.engine import simulate, units
-from jfed.engine.units import Layout
+from jfed.core.errors import ConfigError, DataError
+from jfed.engine import simulate
 from jfed.envs import volatility
-from jfed.errors import ConfigError, DataError
 from jfed.models import dense
+from jfed.runner import units
+from jfed.runner.units import Layout
 from jfed.selectors import best_allocation, e3cs, pow_d
 
 

@@ -8,8 +8,8 @@ from support import LAYOUT, TRAINING, assert_same_bits, points, run
 
 import jfed
 from jfed import analysis
-from jfed.analysis.load import tidy
-from jfed.engine.units import Layout
+from jfed.results.load import tidy
+from jfed.runner.units import Layout
 
 FOUR = Layout(block_size=4, chunk_rounds=LAYOUT.chunk_rounds)
 SOUND = (0.1, 0.05, 0.02)

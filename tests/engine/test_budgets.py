@@ -9,9 +9,9 @@ from support import Stepper, run, unpack
 import jfed
 from jfed.controllers import adaptive
 from jfed.controllers import eiffel as control
-from jfed.engine.units import Layout
+from jfed.core.errors import ConfigError
 from jfed.envs import edge, volatility
-from jfed.errors import ConfigError
+from jfed.runner.units import Layout
 from jfed.selectors import eiffel, uniform
 
 K, POWER, STEP_S, SENT_S = 6, (1.0, 4.0, 2.0), 0.02, 0.1

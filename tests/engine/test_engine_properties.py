@@ -26,13 +26,14 @@ from support import (
 )
 
 import jfed
-from jfed import prng
 from jfed.algorithms import deadline
-from jfed.engine import simulate, units
+from jfed.core import prng
+from jfed.core.types import Report
+from jfed.engine import simulate
 from jfed.engine.lanes import LANES
 from jfed.engine.simulate import due
-from jfed.engine.units import Layout
-from jfed.types import Report
+from jfed.runner import units
+from jfed.runner.units import Layout
 
 RESULTS = ("num_selected", "num_succeeded", "num_steps", "test_accuracy", "test_loss", "client_loss", "client_accuracy")
 

@@ -13,11 +13,11 @@ from jfed.algorithms import estimating
 from jfed.algorithms import q_fedavg as algorithm
 from jfed.controllers import adaptive, fixed, objective
 from jfed.controllers import eiffel as control
+from jfed.core.errors import ConfigError
+from jfed.core.types import Dims, Estimates, Report
 from jfed.data.load import load
 from jfed.envs import edge
-from jfed.errors import ConfigError
 from jfed.selectors import agnostic, eiffel, everybody, least_loss, uniform
-from jfed.types import Dims, Estimates, Report
 
 K, RATE = 5, 0.05
 SIZES = (24, 17, 30, 9, 20)

@@ -10,7 +10,7 @@ import pytest
 from support import SELECTION, points
 
 import jfed
-from jfed.engine.units import Layout
+from jfed.runner.units import Layout
 from jfed.selectors import e3cs, fedcs, uniform
 
 pytestmark = pytest.mark.proof

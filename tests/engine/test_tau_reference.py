@@ -8,9 +8,9 @@ from reference import adaptive_run, adaptive_tau
 from support import Stepper
 
 import jfed
-from jfed import ops, prng
 from jfed.algorithms import estimating
 from jfed.controllers import adaptive
+from jfed.core import ops, prng
 from jfed.data.load import load
 from jfed.envs import edge
 from jfed.selectors import everybody

@@ -1,6 +1,6 @@
 """Time-aware schemes in their worlds beside the NumPy references, which were written from the papers alone.
 
-Exogenous draws are recomputed from `jfed.prng` and handed to the reference; in float64 the two run freely side by side.
+Exogenous draws are recomputed from `jfed.core.prng` and handed to the reference; in float64 the two run freely side by side.
 Quotas are multiples of 1/8, which floating point adds without error, so that equal queues are equal in both.
 """
 
@@ -13,7 +13,7 @@ from reference import rbcs_f as ref_rbcs
 from support import Stepper, unpack
 
 import jfed
-from jfed import prng
+from jfed.core import prng
 from jfed.envs import exchange, wireless
 from jfed.selectors import cs_ucb, cs_ucb_q, fedcs, rbcs_f
 

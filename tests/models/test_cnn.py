@@ -12,7 +12,7 @@ from jax import lax
 from scipy import stats
 
 from jfed import catalog
-from jfed.errors import ConfigError
+from jfed.core.errors import ConfigError
 from jfed.models import classifier, cnn
 from jfed.models.losses import cross_entropy
 

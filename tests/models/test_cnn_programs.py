@@ -16,9 +16,9 @@ from jax import lax
 
 from jfed import catalog
 from jfed.algorithms import local_sgd
+from jfed.core.types import Dims, Memory
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.models import classifier, losses
-from jfed.types import Dims, Memory
 
 CLIENTS, SAMPLES, BATCH = 20, 450, 40
 NETWORKS = {

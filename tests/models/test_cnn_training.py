@@ -16,8 +16,9 @@ from reference import training as ref_training
 from support import Stepper, unpack
 
 import jfed
-from jfed import catalog, ops, prng
+from jfed import catalog
 from jfed.algorithms import local_sgd
+from jfed.core import ops, prng
 from jfed.data.sources import SOURCES
 from jfed.models import cnn
 from jfed.selectors import e3cs

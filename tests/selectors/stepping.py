@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jfed.interfaces import Selector
-from jfed.types import Cohort, Feedback, Oracle, View
+from jfed.core.interfaces import Selector
+from jfed.core.types import Cohort, Feedback, Oracle, View
 
 
 class Rounds(NamedTuple):

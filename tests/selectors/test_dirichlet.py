@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 from stepping import Rounds, key_of, on_device, view, walk
 
-from jfed.errors import ConfigError
+from jfed.core.errors import ConfigError
+from jfed.core.types import Dims, Problem
 from jfed.selectors import dirichlet
-from jfed.types import Dims, Problem
 
 K, SIZE, LEVEL = 6, 3, 1e-4
 SELECTOR = dirichlet.Options().make(Dims(K, K))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from reference import e3cs as ref
 
+from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 from jfed.selectors import best_allocation, e3cs
-from jfed.types import Cohort, Dims, Feedback, Problem, View
 
 PROBLEM = Problem(num_clients=4, cohort_size=2, num_rounds=3)
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import eiffel as reference
 
-from jfed.errors import ConfigError
+from jfed.core.errors import ConfigError
+from jfed.core.types import Dims, Feedback, Problem, View
 from jfed.selectors import eiffel
-from jfed.types import Dims, Feedback, Problem, View
 
 K, ROUNDS = 9, 12
 DIMS = Dims(K, K, features=("power", "demand"))

@@ -5,9 +5,9 @@ import pytest
 from reference import rbcs_f, selectors
 from stepping import Rounds, walk
 
-from jfed.errors import ConfigError
+from jfed.core.errors import ConfigError
+from jfed.core.types import Dims, Problem
 from jfed.selectors import fedcs
-from jfed.types import Dims, Problem
 
 K, ROUNDS, DEADLINE = 8, 40, 2.0
 BY_RATE = fedcs.Options().make(Dims(K, K))

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jfed.core.types import Dims, Feedback, Problem, View
 from jfed.selectors import least_loss
-from jfed.types import Dims, Feedback, Problem, View
 
 K = 5
 

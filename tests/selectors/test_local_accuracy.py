@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 from stepping import Rounds, key_of, on_device, view, walk
 
+from jfed.core.types import Dims, Problem
 from jfed.selectors import local_accuracy
-from jfed.types import Dims, Problem
 
 K, ROUNDS = 8, 25
 SELECTOR = local_accuracy.Options().make(Dims(K, K))

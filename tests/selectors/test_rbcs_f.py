@@ -7,9 +7,9 @@ import pytest
 from stepping import on_device
 
 import jfed
+from jfed.core.types import Dims, Feedback, Problem, View
 from jfed.envs import exchange
 from jfed.selectors import rbcs_f
-from jfed.types import Dims, Feedback, Problem, View
 
 K, SIZE, ROUNDS = 10, 4, 30
 WIDTHS = [1, 3, 65]  # one run, an odd number, one more than a block has by default

@@ -5,8 +5,8 @@ import pytest
 from reference import cs_ucb as reference
 from stepping import Rounds, walk
 
+from jfed.core.types import Dims, Problem
 from jfed.selectors import round_robin
-from jfed.types import Dims, Problem
 
 K, ROUNDS = 6, 30
 SELECTOR = round_robin.Options().make(Dims(K, K))

@@ -9,9 +9,9 @@ from reference import rbcs_f as ref_rbcs
 from stepping import Rounds, key_of, on_device, walk
 
 from jfed import catalog
+from jfed.core.types import Dims, Feedback, Plan, Problem, View
 from jfed.envs import exchange
 from jfed.selectors import rbcs_f
-from jfed.types import Dims, Feedback, Plan, Problem, View
 
 K, ROUNDS, TAU_MAX = 9, 40, 5.0
 BEST = catalog.scheme("cs-ucb-best").make(Dims(K, K))

@@ -1,0 +1,106 @@
+"""E3CS and its rivals while a model learns: what the experiments on EMNIST letters and CIFAR-10 share.
+
+Each combination of partition, algorithm and cohort size is a setting with tables and figures of its own; in it, the
+schemes meet the same data, initial models, minibatches and failures on each seed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import xarray as xr
+from matplotlib.figure import Figure
+
+from experiments.shared.figures import participation, selection_map, selections, success_rates
+from experiments.shared.training import Settings as Shared
+from experiments.shared.training import further, run
+from experiments.shared.training_report import ACCURACIES, Study
+from jfed import catalog
+from jfed.config import Config
+from jfed.core.errors import require
+from jfed.core.members import Mode
+from jfed.sweep import Point, methods
+
+SCHEMES = ("uniform", "fedcs", "pow-d", "e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-inc")
+
+
+@dataclass(frozen=True)
+class Settings(Shared):
+    """Command line; the defaults are those of the preset."""
+
+    schemes: tuple[str, ...] = SCHEMES
+    mode: Mode = "faithful"
+    """E3CS as published, or corrected (exact sampling, clipped exponent)."""
+    partitions: tuple[str, ...] = ("primary",)
+    """iid, primary (80 % of a client's images have one label) or dirichlet (--set training.partition_options)."""
+    algorithms: tuple[str, ...] = ("fedavg",)
+    """fedavg, fedprox."""
+    cohort_sizes: tuple[int, ...] = (20,)
+    """k; sizes after the first run with the first algorithm only, as in Fig. 7."""
+    num_clients: int = 100
+    samples_per_client: int = 500
+    prox: float = 0.5
+    """FedProx's coefficient (gamma in the paper)."""
+
+
+def points(settings: Settings) -> list[Point]:
+    """One point per setting and scheme."""
+    for name in ("partitions", "algorithms", "cohort_sizes", "schemes"):
+        require(len(getattr(settings, name)) > 0, f"Give at least one of --{name.replace('_', '-')}.")
+    found = [
+        point
+        for partition in settings.partitions
+        for i, size in enumerate(settings.cohort_sizes)
+        for algorithm in (settings.algorithms if i == 0 else settings.algorithms[:1])
+        for point in _points(settings, partition, algorithm, size)
+    ]
+    return further(found, settings)
+
+
+def _points(settings: Settings, partition: str, algorithm: str, cohort_size: int) -> list[Point]:
+    options = catalog.find("algorithm", algorithm)
+    if getattr(options, "prox", 0.0) > 0:
+        options = replace(options, prox=settings.prox)
+    base = Config(
+        num_clients=settings.num_clients,
+        cohort_size=cohort_size,
+        num_rounds=settings.num_rounds,
+        eval_every=settings.eval_every,
+        training=settings.training(partition, options, samples_per_client=settings.samples_per_client),
+    )
+    named = methods(base, settings.schemes, settings.mode)
+    where = {"partition": partition, "algorithm": algorithm, "k": cohort_size}
+    return [Point(p.config, p.coords | where) for p in named]
+
+
+def columns(results: xr.Dataset) -> dict[str, Any]:
+    """What claims need beside accuracy."""
+    return {"mode": results["mode"].values, "cep": results["num_succeeded"].values.sum(1)}
+
+
+def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
+    """Figs. 3 and 4, of training runs."""
+    rates, selected = success_rates(points), f"Selections ({title})"
+    return {
+        "participation": participation(results, order, f"Success ratio and participation ({title})"),
+        "selections": selections(results, order, rates, selected),
+        "selection_map": selection_map(results, order, rates, selected),
+    }
+
+
+def study(dataset: str) -> Study:
+    """What the report on a data set is about."""
+    names = {"emnist_letters": "emnist_e3cs", "cifar10": "cifar_e3cs"}
+    return Study(
+        name=names.get(dataset, f"{dataset}_e3cs"),
+        settings=("partition", "algorithm", "k"),
+        metrics={"cep": "Cumulative effective participation"} | ACCURACIES,
+        columns=columns,
+        figures=figures,
+    )
+
+
+def main(settings: Settings) -> None:
+    """Run what is missing, then write tables and figures."""
+    flags = ("num_clients", "cohort_size", "training.partition", "training.algorithm")
+    run(settings, points(settings), study(settings.dataset), flags)

@@ -1,0 +1,156 @@
+"""What Eiffel's experiments measure of each run, and how they show it over a setting such as tau or the budget."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from experiments.eiffel.settings import FLAGS, Settings
+from experiments.shared.common import Output, show
+from experiments.shared.figures import by_scheme
+from experiments.shared.training import computed, further
+from experiments.shared.training_report import Study, per_run
+from jfed.analysis import compare, comparisons_table, lines, stacked_lines
+from jfed.config import digest
+from jfed.core.errors import require
+from jfed.data.load import load
+from jfed.measures.fairness import fairness
+from jfed.results.load import part
+from jfed.sweep import Point
+
+MEASURES = {
+    "mean_loss": "Average loss over clients",
+    "loss_variance": "Variance of the clients' losses",
+    "abs_skewness": "Absolute skewness of the clients' losses",
+    "worst10": "Loss of the worst 10 % of the clients",
+    "best10": "Loss of the best 10 % of the clients",
+    "final_accuracy": "Test accuracy after the last round",
+    "average_tau": "tau, averaged over rounds",
+    "communication": "Communication, seconds of all clients together",
+}
+WORSE_IF_MORE = ("mean_loss", "loss_variance", "abs_skewness", "worst10", "best10", "communication")
+
+
+def taus(results: xr.Dataset) -> np.ndarray:
+    """tau of each round, (runs, rounds); 0 in rounds without training."""
+    steps, many = results["num_steps"].values.astype(float), results["num_succeeded"].values
+    return steps / np.maximum(many, 1)
+
+
+def columns(points: Sequence[Point], results: xr.Dataset) -> dict[str, Any]:
+    """Fairness of losses and (by name) of accuracies, tau and what was spent.
+
+    `average_tau` is the mean over rounds, `average_tau_weighted` over steps (sum tau^2 / sum tau), as Wang's code has
+    it; `communication` is participants times aggregations times seconds of an exchange (expected). `points` are those
+    of the results.
+    """
+    worlds = {digest(p.config): p.config.environment for p in points}
+    exchange_s = [worlds[name].transfers * worlds[name].exchange_s[0] for name in results["config"].values.tolist()]
+    loss = fairness(results["client_loss"].values, higher_is_better=False)
+    accuracy = fairness(results["client_accuracy"].values, higher_is_better=True)
+    tau = taus(results)
+    rounds = (tau > 0).sum(1)
+    selected = np.where(tau > 0, results["num_selected"].values, 0).sum(1)
+    with np.errstate(divide="ignore"):
+        log_variance = np.log(loss["variance"])
+    return {
+        "mode": results["mode"].values,
+        "mean_loss": loss["mean"],
+        **{name: loss[name] for name in ("worst10", "best10", "skewness", "skewness_adjusted", "cosine", "jain")},
+        "loss_variance": loss["variance"],
+        "log_loss_variance": log_variance,
+        "abs_skewness": np.abs(loss["skewness"]),
+        **{f"accuracy_{name}": values for name, values in accuracy.items()},
+        "average_tau": tau.sum(1) / np.maximum(rounds, 1),
+        "average_tau_weighted": (tau**2).sum(1) / np.maximum(tau.sum(1), 1),
+        "aggregations": rounds,
+        "participants": selected / np.maximum(rounds, 1),
+        "communication": selected * np.array(exchange_s),
+        "spent": results["round_time_s"].values.astype(float).sum(1),
+        "ended_round": results["ended_round"].values,
+    }
+
+
+def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
+    """Fig. 2, and tau over rounds."""
+    losses = np.sort(results["client_loss"].values.astype(float), 1)
+    place = (np.arange(losses.shape[1]) + 0.5) / losses.shape[1]
+    tau = np.where(taus(results) > 0, taus(results), np.nan)
+    return {
+        "client_losses": lines(place, by_scheme(results, losses, order), xlabel="share of clients, lowest loss first",
+                               ylabel="loss of the final model", title=f"Losses over clients ({title})", band="range"),
+        "tau": lines(results["round"].values, by_scheme(results, tau, order), xlabel="communication round",
+                     ylabel="tau", title=f"Local steps ({title})"),
+    }  # fmt: skip
+
+
+def study(name: str, settings: tuple[str, ...], measures: Sequence[str], points: Sequence[Point]) -> Study:
+    """What `training.run` needs to know of an experiment with these points."""
+    chosen = {measure: MEASURES[measure] for measure in measures}
+    worse = tuple(m for m in chosen if m in WORSE_IF_MORE)
+    return Study(
+        name, settings, metrics=chosen, columns=partial(columns, points), figures=figures, lower_is_better=worse
+    )
+
+
+def frame(settings: Settings, points: Sequence[Point], name: str, keep: Sequence[str]) -> pd.DataFrame:
+    """Run what is missing; one row per run, with the coordinates in `keep` as columns."""
+    require(not settings.sweep and not settings.tune_seeds, "This experiment sweeps by itself: --sweep has no place.")
+    points = further(points, settings)
+    results = computed(settings, points, FLAGS)
+    clients = results["times_selected"].notnull().sum("client").values
+    about = Study(name, (), {}, partial(columns, points), figures)
+    rows = [np.flatnonzero(clients == k) for k in np.unique(clients)]
+    runs = pd.concat([per_run(part(results, row), (), [], about, keep) for row in rows], ignore_index=True)
+    rank = {p.coords["method"]: i for i, p in reversed(list(enumerate(points)))}
+    return runs.sort_values("scheme", key=lambda names: names.map(rank), kind="stable", ignore_index=True)
+
+
+def over(
+    runs: pd.DataFrame, x: str, curve: str, panels: Mapping[str, str], xlabel: str, title: str
+) -> Figure:  # fmt: skip
+    """Panels of columns over another column, one curve for each value of a third; flat where a curve has one row.
+
+    Args:
+        runs: one row per (curve, x, seed); x is NaN where a curve does not depend on it.
+        x: column of the horizontal axis.
+        curve: column that names curves.
+        panels: columns, and what the figure calls them.
+        xlabel: what x is.
+        title: what the setting is.
+    """
+    places = np.unique(runs[x].dropna().to_numpy(float))
+
+    def values(rows: pd.DataFrame, metric: str) -> np.ndarray:
+        if np.isnan(rows[x].to_numpy(float)).all():
+            flat = rows.sort_values("seed")[metric].to_numpy(float)
+            return np.broadcast_to(flat[:, None], (len(flat), len(places)))
+        return rows.pivot(index="seed", columns=x, values=metric).reindex(columns=places).to_numpy(float)
+
+    drawn = {
+        words: {str(name): values(rows, metric) for name, rows in runs.groupby(curve, sort=False)}
+        for metric, words in panels.items()
+    }
+    return stacked_lines(places, drawn, xlabel=xlabel, title=title)
+
+
+def compared(
+    runs: pd.DataFrame, metric: str, baseline: str, title: str, stem: str, output: Output, console: Console
+) -> None:  # fmt: skip
+    """A table of schemes against one of them."""
+    comparisons = compare(runs, metric, baseline=baseline, higher_is_better=metric not in WORSE_IF_MORE)
+    table = comparisons_table(comparisons, f"{MEASURES[metric]} ({title})")
+    output.table(table, stem)
+    show(table, console)
+
+
+def written(runs: pd.DataFrame, settings: Settings) -> str:
+    """Write the table of runs; what titles say of the data."""
+    (settings.out / "tables").mkdir(parents=True, exist_ok=True)
+    runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
+    return load(settings.dataset, settings.data_dir).title

@@ -1,0 +1,135 @@
+"""What Eiffel's experiments share: edge devices under a time budget, and the schemes. `eiffel_report` has the rest."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Any, Literal
+
+import jfed
+from experiments.shared.training import Settings as Shared
+from jfed import catalog
+from jfed.algorithms.deadline import Reading
+from jfed.catalog import scheme as method
+from jfed.config import Config
+from jfed.controllers import adaptive
+from jfed.controllers import eiffel as control
+from jfed.core.errors import require
+from jfed.envs import edge
+from jfed.sweep import Point
+
+CASES = {"iid": 1.0, "non-iid": 2.0}
+SELECTORS = {
+    "eiffel": "eiffel",
+    "lls": "lls",
+    "lls-polled": "lls-polled",
+    "uniform": "uniform",
+    "q-ffl": "uniform",
+    "adaptive-fl": "everybody",
+}
+"""Whom each scheme selects: q-FFL is q-FedAvg over clients drawn at random, adaptive FL has everybody."""
+FLAGS = ("num_clients", "cohort_size", "controller.budgets", "controller.fixed", "controller.phi")
+"""Settings that have flags of their own, or are part of what is studied."""
+
+
+@dataclass(frozen=True)
+class Settings(Shared):
+    """Flags of Eiffel's experiments; the defaults are those of the preset."""
+
+    preset: Literal["quick", "small", "paper"]
+    """quick: the SVM on shipped digits, a minute or two; small: on MNIST; paper: a network on CIFAR-10, for a GPU."""
+    mode: Literal["faithful", "corrected"] = "corrected"
+    """faithful: the index as printed, costs that add up over clients; corrected: see `jfed/controllers/eiffel.py`."""
+    num_clients: int = 100
+    cohort_size: int | None = None
+    """Clients that the rivals select, and that Eiffel's budget of a round would pay for; half of them by default."""
+    budget: float = 15.0
+    """Seconds; with costs that add up over clients, seconds of each of them."""
+    power: tuple[float, ...] = (1.0, 1.5, 2.0)
+    """Compute powers, dealt to the clients in turn, as labels are: the same on every seed. The paper gives none."""
+    demand: tuple[float, float] = (0.5, 1.5)
+    """Range of the clients' resource demands; the paper gives none."""
+    samples: int = 60000
+    """Images of all clients together."""
+    num_rounds: int = 500
+    """At most; a run ends when its budget is spent."""
+    eval_every: int = 1
+    test_fraction: float = 0.0
+    test_set: Literal["reserved", "official"] = "official"
+    momentum: float = 0.0
+    batch_size: int = 100
+    missing: Reading = "returned"
+    targets: tuple[float, ...] = ()
+
+    @property
+    def selected(self) -> int:
+        """k."""
+        return max(self.num_clients // 2, 1) if self.cohort_size is None else self.cohort_size
+
+    def phi(self) -> float:
+        """As the public code sets it: by the model."""
+        return 0.025 if self.model == "svm" else 5e-5
+
+    def controller(self, budget: float, fixed: int = 0) -> adaptive.Options:
+        """The control of tau under a budget."""
+        whole = budget * self.num_clients if self.mode == "faithful" else budget
+        delta = {"budgets": (float(whole),), "phi": self.phi(), "fixed": fixed}
+        return jfed.replace(control.MODES[self.mode], delta)
+
+    def config(self, scheme: str, data: str, budget: float, fixed: int = 0, k: int | None = None) -> Config:
+        """One scheme.
+
+        Args:
+            scheme: a key of `SELECTORS`.
+            data: iid, or non-iid: one label for each client.
+            budget: of time, seconds.
+            fixed: tau; 0 is adaptive.
+            k: instead of `selected`.
+        """
+        require(self.num_clients >= 1, f"There must be at least one client, found K = {self.num_clients}.")
+        require(self.num_rounds >= 1, f"There must be at least one round, found T = {self.num_rounds}.")
+        require(0 < budget < inf, f"A budget must be positive and finite, found {budget:g}.")
+        training = self.training(
+            "wang_case",
+            catalog.find("algorithm", "q-fedavg" if scheme == "q-ffl" else "adaptive"),
+            partition_options=(("case", CASES[data]),),
+            samples_per_client=self.samples // self.num_clients,
+            final_model="best" if self.mode == "corrected" else "last",
+        )
+        return Config(
+            num_clients=self.num_clients,
+            cohort_size=self.selected if k is None else k,
+            num_rounds=self.num_rounds,
+            eval_every=self.eval_every,
+            selector=method(SELECTORS[scheme], self.mode),
+            environment=edge.Options(power=self.power, demand=self.demand, transfers=2, shared=False),
+            controller=self.controller(budget, fixed),
+            training=training,
+        )
+
+    def point(self, scheme: str, data: str, label: str = "", budget: float | None = None, **which: Any) -> Point:
+        """One scheme by the name that tables use."""
+        made = self.config(scheme, data, self.budget if budget is None else budget, **which)
+        coords: dict[str, Any] = {"method": label or scheme, "mode": self.mode, "partition": data, "model": self.model}
+        return Point(made, coords)
+
+
+def presets(settings: type[Any], name: str, further: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
+    """The three presets of an experiment.
+
+    Args:
+        settings: the experiment's class.
+        name: of the experiment, for `--out`.
+        further: its own defaults, by preset.
+    """
+    shared: dict[str, dict[str, Any]] = {
+        "quick": {"dataset": "digits", "model": "svm", "seeds": 5, "num_clients": 20, "samples": 1420, "batch_size": 20,
+                  "budget": 5.0, "num_rounds": 200},
+        "small": {"dataset": "mnist", "model": "svm"},
+        "paper": {"dataset": "cifar10", "model": "wang-cifar", "seeds": 3, "samples": 50000, "budget": 60.0},
+    }  # fmt: skip
+    own = further or {}
+    return {
+        preset: settings(**{"preset": preset, "out": Path(f"out/{name}_{preset}"), **given, **own.get(preset, {})})
+        for preset, given in shared.items()
+    }

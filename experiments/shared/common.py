@@ -1,0 +1,88 @@
+"""What every experiment's command shares: the command line, and where output goes."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rich.console import Console
+
+from jfed.analysis import Table, save, to_terminal, write
+from jfed.core.errors import ConfigError, Unfinished
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Output:
+    """Files that a command leaves, by kind, in the order in which it made them."""
+
+    out: Path
+    files: list[Path] = field(default_factory=list)
+
+    def table(self, table: Table, stem: str) -> None:
+        """Write a table as CSV, Markdown and LaTeX."""
+        self.files.extend(write(table, self.out / "tables", stem).values())
+
+    def figure(self, figure: Any, stem: str) -> None:
+        """Write a figure as PNG and PDF."""
+        self.files.extend(save(figure, self.out / "figures", stem))
+
+    def tell(self, console: Console, results: Sequence[Path] = ()) -> None:
+        """Print where everything is; results are in `out`, or in folders of their own."""
+        console.print()
+        for folder in results or [self.out]:
+            console.print(f"Results  {folder / 'results'}  (read them with jfed.load({str(folder)!r}))")
+        for kind in ("tables", "figures"):
+            stems = sorted({f.stem for f in self.files if f.parent.name == kind})
+            endings = sorted({f.suffix for f in self.files if f.parent.name == kind})
+            if stems:
+                console.print(f"{kind.capitalize():8} {self.out / kind}/{{{','.join(stems)}}}{{{','.join(endings)}}}")
+
+
+def show(table: Table, console: Console) -> None:
+    """Print a table after an empty line."""
+    console.print()
+    to_terminal(table, console)
+
+
+def _preset(arguments: Sequence[str], names: Sequence[str]) -> str:
+    """What --preset says; the first name if it says nothing that tyro would take."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--preset", default=names[0])
+    chosen = parser.parse_known_args(arguments)[0].preset
+    return chosen if chosen in names else names[0]
+
+
+def command(main: Callable[[S], None], settings: type[S] | Mapping[str, S]) -> None:
+    """Run an experiment from the command line; a user's mistake ends in one sentence.
+
+    Args:
+        main: what to run.
+        settings: the dataclass of the settings, or presets, of which the first is the default: the others are chosen
+            by --preset, and every flag has the preset's value by default.
+    """
+    try:
+        import tyro
+    except ImportError:
+        sys.exit("The command line needs tyro: pip install tyro.")
+    from jfed.runner.host import setup
+
+    description = sys.modules["__main__"].__doc__
+    if isinstance(settings, Mapping):
+        default = settings[_preset(sys.argv[1:], list(settings))]
+        chosen = tyro.cli(type(default), default=default, description=description)
+    else:
+        chosen = tyro.cli(settings, description=description)
+    setup()
+    try:
+        main(chosen)
+    except (ConfigError, FileNotFoundError) as error:
+        sys.exit(f"error: {error}")
+    except Unfinished as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        print("\nStopped. What is done is kept: the same command goes on from there.", file=sys.stderr)
+        sys.exit(130)

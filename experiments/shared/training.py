@@ -1,0 +1,125 @@
+"""What every experiment with training shares: flags, runs, and the way from runs to tables and figures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import xarray as xr
+from rich.console import Console
+
+import jfed
+from experiments.shared.common import Output
+from experiments.shared.training_report import Study, setting_report, tuned_report
+from jfed.algorithms import local_sgd
+from jfed.algorithms.deadline import Reading
+from jfed.commands.settings import parse_axes, parse_settings, require_tune_seeds
+from jfed.config import Training
+from jfed.core.errors import require
+from jfed.data.load import load
+from jfed.results.load import part, swept
+from jfed.sweep import Point, changed, coordinate, product
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Command line; the defaults are those of the preset."""
+
+    preset: Literal["quick", "small", "paper"]
+    """quick: shipped digits, a minute or two on two cores; small: the real data, hours; paper: the whole study."""
+    out: Path
+    """Where results, tables and figures go; what is done there is not done again."""
+    dataset: str
+    """digits ships with jfed; for mnist, fashion_mnist, emnist_letters and cifar10 see `jfed data get`."""
+    model: str
+    """A name that `jfed list` prints."""
+    data_dir: str | None = None
+    """Folder of the official files; $JFED_DATA_DIR by default."""
+    seeds: int = 10
+    """Seeds 0, 1, ..."""
+    minutes: float | None = None
+    """Leave in good order after this time; the same command goes on from there."""
+    num_rounds: int = 400
+    eval_every: int = 2
+    test_fraction: float = 0.1
+    """Share of its images that a client keeps for testing."""
+    test_set: Literal["reserved", "official"] = "reserved"
+    """Accuracy is measured on what the clients keep, or on the data set's own test images."""
+    learning_rate: float = 0.01
+    momentum: float = 0.9
+    batch_size: int = 40
+    missing: Reading = "all"
+    """Who counts in the average: all (the global model stands in for the missing), selected or returned."""
+    targets: tuple[float, ...] = (0.65, 0.75, 0.85)
+    """Accuracies for rounds-to-accuracy."""
+    block_size: int | None = None
+    """Runs that share a block; chosen by jfed by default."""
+    set: tuple[str, ...] = ()
+    """Further settings by path, such as selector.eta=0.1 or environment.success_rates=(0.2,0.8)."""
+    sweep: tuple[str, ...] = ()
+    """Settings with several values, such as training.algorithm.learning_rate=0.01,0.1; all combinations are run."""
+    tune_seeds: tuple[int, ...] = ()
+    """Of a sweep: seeds on which each scheme's best point is chosen; the other seeds report it."""
+
+    def training(self, partition: str, algorithm: Any = None, **further: Any) -> Training:
+        """The training that these flags describe; `algorithm` are options of a kind, FedAvg's by default."""
+        rates = {"learning_rate": self.learning_rate}
+        if algorithm is None or jfed.config.has(algorithm, "momentum"):
+            rates["momentum"] = self.momentum
+        else:
+            require(self.momentum == 0, f"These clients make plain SGD steps: no momentum of {self.momentum:g}.")
+        return Training(
+            dataset=self.dataset,
+            partition=partition,
+            test_fraction=self.test_fraction,
+            test_set=self.test_set,
+            model=self.model,
+            algorithm=jfed.replace(algorithm or local_sgd.Options(), rates),
+            batch_size=self.batch_size,
+            average_over=self.missing,
+            **further,
+        )
+
+
+def further(points: Sequence[Point], settings: Settings) -> list[Point]:
+    """The points with what --set and --sweep say."""
+    return product(changed(points, parse_settings(settings.set)), parse_axes(settings.sweep))
+
+
+def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -> xr.Dataset:
+    """Run what is missing; all results. Arguments as of `run`."""
+    require(settings.seeds >= 1, f"At least one seed is needed, found {settings.seeds}.")
+    by_path = parse_axes(settings.sweep) | parse_settings(settings.set)
+    for path in ("num_rounds", *flags):
+        require(path not in by_path, f"{path} has a flag of its own here: see --help.")
+    seconds = None if settings.minutes is None else 60 * settings.minutes
+    layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
+    return jfed.run(every, range(settings.seeds), out=settings.out, data_dir=settings.data_dir, layout=layout)
+
+
+def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequence[str] = ()) -> None:
+    """Run what is missing, then write tables and figures.
+
+    Args:
+        settings: the command line.
+        every: what to run.
+        study: what the report is about.
+        flags: settings by path that have a flag of their own, and cannot be set or swept by path.
+    """
+    console = Console()
+    require(all(0 < t <= 1 for t in settings.targets), f"Targets are accuracies in (0, 1], found {settings.targets}.")
+    axes = parse_axes(settings.sweep)
+    require_tune_seeds(settings.tune_seeds, settings.seeds, list(axes))
+    swept_names = [coordinate(path) for path in axes]
+    results = computed(settings, every, flags)
+    output = Output(settings.out)
+    data = load(settings.dataset, settings.data_dir).title
+    frames = [setting_report(part(results, rows), level, settings.targets, data, study, every, output, console)
+              for level, rows in swept(results)]  # fmt: skip
+    runs = pd.concat(frames).drop_duplicates(["scheme", *study.settings, *swept_names, "seed"])
+    (settings.out / "tables").mkdir(parents=True, exist_ok=True)
+    runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
+    if axes:
+        tuned_report(runs, swept_names, settings.tune_seeds, data, study, output, console)
+    output.tell(console)

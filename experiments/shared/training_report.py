@@ -1,0 +1,166 @@
+"""What experiments with training write: the table of runs, and tables and figures of each setting."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from experiments.shared.common import Output, show
+from experiments.shared.figures import accuracy
+from jfed.analysis import arrivals, compare, compare_times, comparisons_table, forest, rank_diagram
+from jfed.report.targets import first_reached, targets_table
+from jfed.results.load import schemes
+from jfed.stats.tuning import choose
+from jfed.sweep import Point
+
+ACCURACIES = {
+    "final_accuracy": "Test accuracy after the last round",
+    "last10_accuracy": "Test accuracy, mean of the last ten rounds",
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """What an experiment's report is about.
+
+    Attributes:
+        name: of the experiment, as claims name it.
+        settings: coordinates of the points; each combination of their values gets tables and figures of its own.
+        metrics: columns to compare schemes by, and what tables call them.
+        columns: results -> further columns of the table of runs.
+        figures: (results, schemes, what the setting is, points) -> further figures, by stem.
+        lower_is_better: metrics of which less is better.
+    """
+
+    name: str
+    settings: tuple[str, ...]
+    metrics: Mapping[str, str]
+    columns: Callable[[xr.Dataset], dict[str, Any]]
+    figures: Callable[[xr.Dataset, Sequence[str], str, Sequence[Point]], dict[str, Figure]]
+    lower_is_better: tuple[str, ...] = ()
+
+
+def target_name(target: float) -> str:
+    """The column of rounds to an accuracy."""
+    return f"rounds to {100 * target:g} %"
+
+
+def per_run(
+    results: xr.Dataset, targets: Sequence[float], order: Sequence[str], study: Study, extra: Sequence[str]
+) -> pd.DataFrame:
+    """One row per run, schemes in the given order; rounds to a target are inf where it was never reached.
+
+    `extra` names further coordinates that become columns.
+    """
+    values, evaluated = results["test_accuracy"].values, results["eval_round"].values
+    last10 = values[:, evaluated > evaluated[-1] - 10].mean(1)  # NaN if the model broke
+    columns: dict[str, Any] = {
+        "experiment": study.name,
+        "scheme": schemes(results),
+        **{name: results[name].values for name in (*study.settings, *extra, "dataset", "seed")},
+        "num_rounds": results.sizes["round"],
+        **study.columns(results),
+        "final_accuracy": values[:, -1],
+        "last10_accuracy": last10,
+        "final_loss": results["test_loss"].values[:, -1],
+        **{target_name(t): first_reached(evaluated, values, t) for t in targets},
+    }
+    frame = pd.DataFrame(columns)
+    rank = frame.scheme.map({s: i for i, s in enumerate(order)})
+    return frame.iloc[np.argsort(rank, kind="stable")]
+
+
+def setting_report(
+    results: xr.Dataset, level: Mapping[str, Any], targets: Sequence[float], data: str, study: Study,
+    every: Sequence[Point], output: Output, console: Console,
+) -> pd.DataFrame:  # fmt: skip
+    """Tables and figures of one setting, and its rows of the table of runs."""
+    fixed = {name: results[name].values[0] for name in study.settings}
+    further = {name: value for name, value in level.items() if name not in (*study.settings, "dataset", "world")}
+    stem = "_".join([*map(_stem, fixed.items()), *(f"{name}_{value}" for name, value in further.items())])
+    title = setting_title(data, fixed, results.sizes["client"])
+    title = ", ".join([title, *(f"{name} = {value}" for name, value in further.items())])
+
+    names = list(dict.fromkeys(p.coords["method"] for p in every))
+    label = {str(m): s for m, s in zip(results["method"].values, schemes(results), strict=True)}
+    order = [label[name] for name in names if name in label]
+    frame = per_run(results, targets, order, study, list(further))
+    horizon = results.sizes["round"]
+    if targets:
+        columns = [target_name(t) for t in targets]
+        table = targets_table(frame, columns, horizon, f"Rounds to accuracy ({title})")
+        output.table(table, f"rounds_to_accuracy_{stem}")
+        show(table, console)
+        _times(frame, targets, horizon, output, title, stem)
+    for metric, words in study.metrics.items() if len(order) > 1 else ():
+        higher = metric not in study.lower_is_better
+        comparisons = compare(frame, metric, baseline=order[0], higher_is_better=higher)
+        table = comparisons_table(comparisons, f"{words} ({title}, T = {horizon})")
+        output.table(table, f"{metric}_{stem}")
+        if metric != "last10_accuracy":
+            show(table, console)
+            output.figure(forest(comparisons, f"{words} ({title})"), f"differences_{metric}_{stem}")
+            if comparisons.omnibus is not None:
+                output.figure(rank_diagram(comparisons, f"{words} ({title})"), f"ranks_{metric}_{stem}")
+    for name, figure in accuracy(results, order, f"Test accuracy ({title})").items():
+        output.figure(figure, f"{name}_{stem}")
+    for name, figure in study.figures(results, order, title, every).items():
+        output.figure(figure, f"{name}_{stem}")
+    return frame
+
+
+def _times(frame: pd.DataFrame, targets: Sequence[float], horizon: int, output: Output, title: str, stem: str) -> None:
+    """For each accuracy that some run reached: who arrived when, and restricted times compared."""
+    for target in targets:
+        column, percent = target_name(target), f"{100 * target:g}"
+        if not np.isfinite(frame[column]).any():
+            continue
+        times = {str(scheme): group[column].to_numpy(float) for scheme, group in frame.groupby("scheme", sort=False)}
+        picture = arrivals(
+            times, horizon, xlabel="communication round", target=f"{percent} %", title=f"Arrivals ({title})"
+        )
+        output.figure(picture, f"arrivals_{percent}_{stem}")
+        if len(times) > 1:
+            compared = compare_times(frame, column, horizon, baseline=str(frame.scheme.iloc[0]))
+            words = f"Rounds to {percent} %, never counting as T = {horizon} ({title})"
+            output.table(comparisons_table(compared, words), f"rounds_to_{percent}_{stem}")
+
+
+def tuned_report(
+    runs: pd.DataFrame,
+    over: Sequence[str],
+    tune_seeds: Sequence[int],
+    data: str,
+    study: Study,
+    output: Output,
+    console: Console,
+) -> None:
+    """Of a sweep: each scheme at the point that is best on the tune seeds, compared on the others."""
+    groups: Any = runs.groupby(list(study.settings), sort=False)
+    for key, part in groups:
+        fixed: dict[str, Any] = dict(zip(study.settings, key, strict=True))
+        choice = choose(part, "final_accuracy", over, tune_seeds or None)
+        comparisons = compare(choice.reported, "final_accuracy", baseline=str(part.scheme.iloc[0]))
+        title = f"{ACCURACIES['final_accuracy']}, each scheme's best of {', '.join(over)}"
+        table = comparisons_table(comparisons, f"{title} ({setting_title(data, fixed)}, T = {part.num_rounds.iloc[0]})")
+        table = replace(table, notes=(*table.notes, choice.note, *choice.settings()))
+        output.table(table, "_".join(["final_accuracy_best", *map(_stem, fixed.items())]))
+        show(table, console)
+
+
+def setting_title(data: str, fixed: Mapping[str, Any], num_clients: int | None = None) -> str:
+    """What every title of a setting says."""
+    clients = [] if num_clients is None else [f"K = {num_clients}"]
+    told = [str(value) if isinstance(value, str) else f"{name} = {value:g}" for name, value in fixed.items()]
+    return ", ".join([data, *told[:-1], *clients, *told[-1:]])
+
+
+def _stem(setting: tuple[str, Any]) -> str:
+    """Of a file: names stand for themselves, and so does k."""
+    name, value = setting
+    return str(value) if isinstance(value, str) or name == "k" else f"{name}_{value:g}"

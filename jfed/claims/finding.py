@@ -1,0 +1,57 @@
+"""What a test of a claim says: a verdict word, and the numbers behind it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from jfed.stats.numerals import format_p
+
+WORDS = ("supported", "contradicted", "not supported", "underpowered", "untestable as printed", "not run")
+_WORST_FIRST = ("not supported", "underpowered", "untestable as printed", "not run", "supported")
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One verdict.
+
+    - supported: the test rejects the claim's opposite;
+    - contradicted: the data show the opposite;
+    - not supported: neither, and the runs exclude an effect worth claiming;
+    - underpowered: neither, and such an effect may still be there;
+    - untestable as printed: no run could decide;
+    - not run: the runs that it needs are not there.
+
+    Attributes:
+        verdict: one of `WORDS`.
+        numbers: effect, interval, p-value as text; or why there are none.
+        seeds: fewest seeds behind any of its tests; 0 if none.
+        opposite: p-value of the test that the data show the opposite, corrected for the parts so far; `settled` turns a
+            small one into the verdict "contradicted".
+    """
+
+    verdict: str
+    numbers: str
+    seeds: int = 0
+    opposite: float = 1.0
+
+
+def together(findings: Sequence[Finding]) -> Finding:
+    """A claim of several parts holds if each does: the worst verdict, and the numbers of all parts.
+
+    To be supported needs no correction: that each part must hold makes it an intersection-union test (Berger 1982). It
+    is contradicted by any one of its parts, so that those p-values are Bonferroni's.
+    """
+    worst = min((f.verdict for f in findings), key=_WORST_FIRST.index)
+    numbers = "; ".join(dict.fromkeys(f.numbers for f in findings if f.numbers))
+    opposite = min(1.0, len(findings) * min(f.opposite for f in findings))
+    return Finding(worst, numbers, min(f.seeds for f in findings), opposite)
+
+
+def settled(finding: Finding) -> Finding:
+    """The verdict on a whole claim: contradicted, if its opposite is shown."""
+    return replace(finding, verdict="contradicted") if finding.opposite < LEVEL else finding
+
+
+def p_text(p: float) -> str:
+    """A p-value in two digits, more where it is close to the level."""
+    return "p < 1e-4" if p < 1e-4 else "p > 0.99" if p > 0.99 else f"p = {format_p(p, LEVEL)}"

@@ -1,0 +1,133 @@
+"""The four interfaces, and the model's: functions for ONE run or client, which the engine batches.
+
+What they say to each other, and in which order, is in `types.py`.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from jax import Array
+from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt8
+
+from jfed.core.types import (
+    ClientData,
+    Cohort,
+    Feedback,
+    Memory,
+    Outcome,
+    Params,
+    Plan,
+    Probe,
+    Report,
+    State,
+    View,
+    Weights,
+)
+
+Loss = Callable[[Weights, UInt8[Array, "batch h w c"], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
+"""Mean loss over those images of a batch that are real: (weights, images, labels, mask) -> loss."""
+
+
+class Environment(NamedTuple):
+    """A world. `observe` fills in what it knows of the view; `respond` draws for all clients.
+
+    The draws depend on (seed, round) alone, never on who was selected. What follows from them may: a client that took
+    part last round can be faster in this one.
+    """
+
+    init: Callable[[PRNGKeyArray, Params, Int[Array, " clients"]], State]
+    observe: Callable[[PRNGKeyArray, State, Params, View], tuple[State, View]]
+    respond: Callable[[PRNGKeyArray, State, Params, View, Cohort, Plan], tuple[State, Outcome]]
+
+
+class Selector(NamedTuple):
+    """A client selection scheme.
+
+    Attributes:
+        init: (key, params) -> state
+        select: (key, state, params, view) -> (state, cohort)
+        update: (state, params, view, cohort, feedback) -> state
+        probe: (key, state, params, view) -> Probe, or None for a scheme that asks nobody.
+        needs_oracle: whether it is shown the truth; such a scheme is marked in every table.
+        watch: state -> numbers to record after each round, by name; results prefix them with `selector_`.
+    """
+
+    init: Callable[[PRNGKeyArray, Params], State]
+    select: Callable[[PRNGKeyArray, State, Params, View], tuple[State, Cohort]]
+    update: Callable[[State, Params, View, Cohort, Feedback], State]
+    probe: Callable[[PRNGKeyArray, State, Params, View], Probe] | None = None
+    needs_oracle: bool = False
+    watch: Callable[[State], dict[str, Float[Array, ""]]] | None = None
+
+
+class Controller(NamedTuple):
+    """How many local steps each client makes.
+
+    Attributes:
+        init: (key, params, num_samples) -> state
+        plan: (state, params, view, cohort) -> (state, plan)
+        update: (state, params, view, cohort, feedback) -> state
+        ended: state -> whether the run is over before its last round; None: never. Asked after `plan`, when it means
+            that this round is not held, and after `update`.
+        watch: as in `Selector`; results prefix the names with `controller_`.
+    """
+
+    init: Callable[[PRNGKeyArray, Params, Int[Array, " clients"]], State]
+    plan: Callable[[State, Params, View, Cohort], tuple[State, Plan]]
+    update: Callable[[State, Params, View, Cohort, Feedback], State]
+    ended: Callable[[State], Bool[Array, ""]] | None = None
+    watch: Callable[[State], dict[str, Array]] | None = None
+
+
+class Algorithm(NamedTuple):
+    """Local training of ONE client, and the server's aggregation.
+
+    The lane (`engine/lanes.py`) drives the steps, so that a CPU can run one client after another with
+    exact step counts and an accelerator can run many side by side.
+
+    Attributes:
+        start: (key, weights, params, data, memory) -> local state
+        step: (local, weights, params, data) -> local state, one SGD step on
+        finish: (local, weights) -> (update, report, own memory); `weights` are the global ones
+        aggregate: (weights, params, updates, report, share, returned) -> (weights, report); leading axis `slots` on
+            updates, report and the masks
+        remember: (key, weights, positions of its images) -> a client's memory before its first round; None: it has
+            none.
+    """
+
+    start: Callable[[PRNGKeyArray, Weights, Params, ClientData, Memory], State]
+    step: Callable[[State, Weights, Params, ClientData], State]
+    finish: Callable[[State, Weights], tuple[Any, Report, State]]
+    aggregate: Callable[
+        [Weights, Params, Any, Report, Float[Array, " slots"], Bool[Array, " slots"]],
+        tuple[Weights, Report],
+    ]
+    remember: Callable[[PRNGKeyArray, Weights, Int[Array, " samples"]], State] | None = None
+
+
+class Grades(NamedTuple):
+    """What a model's answers are worth, example by example.
+
+    Attributes:
+        loss: in the unit of the model's loss.
+        right: whether the answer is.
+    """
+
+    loss: Float[Array, " batch"]
+    right: Bool[Array, " batch"]
+
+
+class Model(NamedTuple):
+    """A classifier of uint8 images.
+
+    Attributes:
+        init: key -> weights
+        logits: (weights, images) -> (batch, classes)
+        grade: (logits, labels) -> each example's loss, and whether it is right
+        penalty: weights -> what is added once to the mean loss of any number of examples
+    """
+
+    init: Callable[[PRNGKeyArray], Weights]
+    logits: Callable[[Weights, UInt8[Array, "batch height width channels"]], Float[Array, "batch classes"]]
+    grade: Callable[[Float[Array, "batch classes"], Int[Array, " batch"]], Grades]
+    penalty: Callable[[Weights], Float[Array, ""] | float]

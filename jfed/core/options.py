@@ -1,0 +1,172 @@
+"""Fields of options: which of them shape a program, what type they have, and how they become arrays.
+
+Options are frozen dataclasses (`members.py` has their bases). A field declared with `static` shapes the compiled
+program (a mode, a width). Every other field is dynamic: it becomes an array in the member's `Params`, and a sweep over
+it compiles once.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from jfed.core.errors import ConfigError, require
+
+Named = TypeVar("Named")
+
+
+STATIC = {"static": True}
+"""Metadata of a dataclass field that is part of what is compiled."""
+
+
+def static(default: Any) -> Any:
+    """Return a dataclass field that is part of what is compiled."""
+    return dataclasses.field(default=default, metadata=STATIC)
+
+
+def is_static(field: dataclasses.Field[Any]) -> bool:
+    """Return whether a field was declared with `static`."""
+    return bool(field.metadata.get("static", False))
+
+
+def dynamic_names(kind: type[Any]) -> tuple[str, ...]:
+    """Return the names of the fields of an options class that become arrays."""
+    return tuple(f.name for f in dataclasses.fields(kind) if not is_static(f))
+
+
+def as_arrays(kind: Callable[..., Named], **values: Any) -> Named:
+    """Return the dynamic half from host numbers: whole numbers become int32, others float64.
+
+    On the device a float64 becomes float32, unless jax's x64 mode is on.
+    """
+    arrays = {name: np.asarray(value) for name, value in values.items()}
+    return kind(**{n: a.astype(np.int32 if a.dtype.kind in "iu" else np.float64) for n, a in arrays.items()})
+
+
+# --------------------------------------------------------------------------------------------------- types
+
+
+@functools.lru_cache(maxsize=256)
+def hints(kind: type[Any]) -> dict[str, Any]:
+    """Return the annotations of the fields of a class, resolved."""
+    return get_type_hints(kind)
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Return whether a value is what a field's annotation asks for; a whole number will do as a float."""
+    origin, args = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin is Literal:
+        return value in args
+    if origin in (Union, UnionType):
+        return any(fits(value, arg) for arg in args)
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        each = args[:1] * len(value) if args[1:] == (...,) else args
+        return len(each) == len(value) and all(map(fits, value, each))
+    if hint in (int, float):
+        return isinstance(value, (int, float) if hint is float else int) and not isinstance(value, bool)
+    return isinstance(value, origin or hint)
+
+
+def cast(value: Any, hint: Any) -> Any:
+    """Return a value that fits its annotation as that type: 1 is 1.0 where a float is asked for."""
+    origin, args = get_origin(hint), get_args(hint)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if origin in (Union, UnionType):
+        exact = [arg for arg in args if fits(value, arg) and not (arg is float and isinstance(value, int))]
+        return cast(value, next(iter([*exact, *(arg for arg in args if fits(value, arg))]), Any))
+    if origin is tuple and isinstance(value, tuple):
+        each = args[:1] * len(value) if args[1:] == (...,) else args
+        return tuple(map(cast, value, each)) if len(each) == len(value) else value
+    return value
+
+
+def typed(options: Any) -> Any:
+    """Return options with each number cast by its field's annotation, however it was typed."""
+    known = hints(type(options))
+    changed = {f.name: cast(getattr(options, f.name), known[f.name]) for f in dataclasses.fields(options) if f.init}
+    return dataclasses.replace(options, **changed)
+
+
+# --------------------------------------------------------------------------------------------- static half
+
+
+@dataclass(frozen=True)
+class Static:
+    """The half of some options that shapes a program: hashable, and equal for equal programs.
+
+    Attributes:
+        kind: the options' class.
+        fields: names and values of its static fields.
+    """
+
+    kind: type[Any]
+    fields: tuple[tuple[str, Any], ...]
+
+    @functools.cached_property
+    def options(self) -> Any:
+        """Options of which only static fields can be read; reading another one raises `ConfigError`."""
+        made = object.__new__(_only_static(self.kind))
+        for name, value in self.fields:
+            object.__setattr__(made, name, value)
+        return made
+
+
+def static_half(options: Any) -> Static:
+    """Return the static half of some options.
+
+    Raises:
+        ConfigError: a static field cannot be hashed, so that programs could not be told apart by it.
+    """
+    fields = tuple((f.name, getattr(options, f.name)) for f in dataclasses.fields(options) if is_static(f))
+    for name, value in fields:
+        try:
+            hash(value)
+        except TypeError as error:
+            raise ConfigError(
+                f"{type(options).__qualname__}.{name} is static and must be hashable, such as a number, a string or a"
+                f" tuple, found {type(value).__name__}."
+            ) from error
+    return Static(type(options), fields)
+
+
+@functools.lru_cache(maxsize=256)
+def _only_static(kind: type[Any]) -> type[Any]:
+    def refuse(name: str) -> property:
+        def read(self: Any) -> Any:
+            raise ConfigError(
+                f"{kind.__qualname__}.make reads {name}, which is dynamic: take it from the params that each function"
+                f" gets, or declare it static, as in `{name}: ... = jfed.static(...)`."
+            )
+
+        return property(read)
+
+    return type(
+        kind.__name__, (kind,), {name: refuse(name) for name in dynamic_names(kind)} | {"__doc__": kind.__doc__}
+    )
+
+
+def require_frozen(options: Any, base: type[Any], what: str) -> None:
+    """Refuse what is no instance of a frozen dataclass on the base of its room, in one sentence.
+
+    Raises:
+        ConfigError: with what to do.
+    """
+    kind = type(options)
+    if isinstance(options, type):
+        raise ConfigError(f"{what} must be options, not their class: write {options.__qualname__}().")
+    found = f"{kind.__module__}.{kind.__qualname__}" if dataclasses.is_dataclass(kind) else repr(options)
+    require(isinstance(options, base), f"{what} must be a name or options on jfed.{base.__name__}, found {found}.")
+    own = kind.__dict__.get("__dataclass_params__")
+    require(
+        own is not None and own.frozen,
+        f"{kind.__qualname__} must be a frozen dataclass: put @dataclass(frozen=True) above the class.",
+    )

@@ -1,0 +1,1 @@
+"""What is computed from finished runs: promises kept, optima, costs, fairness; needs no jax."""

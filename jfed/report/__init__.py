@@ -1,0 +1,1 @@
+"""Tables, notes and figures of finished runs; needs no jax."""

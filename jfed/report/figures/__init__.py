@@ -1,0 +1,1 @@
+"""Figures of finished runs, each a matplotlib `Figure`."""

@@ -1,0 +1,74 @@
+"""Kaplan-Meier curves of rounds to a target: a picture only.
+
+Times of schemes on common seeds are paired, so the log-rank test, which assumes independent groups, does not apply;
+`jfed.report.targets.compare_times` tests them. A run that never arrives is censored at its last round.
+"""
+
+from collections.abc import Mapping
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from jfed.report.figures.style import COLUMN_IN, RC, Legend, mark, new_figure
+
+
+def kaplan_meier(times: ArrayLike, horizon: float) -> tuple[np.ndarray, np.ndarray]:
+    """Share of runs that have reached the target by each time.
+
+    Args:
+        times: of each run, (n,), inf where it never arrived within `horizon`.
+        horizon: when such runs were last seen.
+
+    Returns:
+        The times at which the share rises, 0 first, and the share from then on. With one common horizon this is the
+        empirical distribution function; runs seen for different times need different horizons, which is refused.
+
+    Raises:
+        ValueError: no runs, a NaN, or a time beyond the horizon.
+
+    Source: Kaplan and Meier (1958), Nonparametric estimation from incomplete observations.
+    """
+    t = np.asarray(times, float)
+    if t.ndim != 1 or t.size == 0 or np.isnan(t).any():
+        raise ValueError("times need one number per run, inf where the target was never reached")
+    arrived = np.sort(t[np.isfinite(t)])
+    if arrived.size and arrived[-1] > horizon:
+        raise ValueError(f"a run arrives at {arrived[-1]:g}, after the horizon of {horizon:g}")
+    steps, counts = np.unique(arrived, return_counts=True)
+    return np.concatenate([[0.0], steps]), np.concatenate([[0.0], np.cumsum(counts) / t.size])
+
+
+def arrivals(times: Mapping[str, ArrayLike], horizon: float, *, xlabel: str, target: str, title: str) -> Figure:
+    """A step curve for each scheme.
+
+    Args:
+        times: scheme to times, as for `kaplan_meier`.
+        horizon: of all runs.
+        xlabel: what the times are, with their unit.
+        target: what is reached, such as "65 % test accuracy".
+        title: must name the data set.
+
+    Raises:
+        ValueError: no scheme, or what `kaplan_meier` refuses.
+    """
+    if not times:
+        raise ValueError("there are no schemes to draw")
+    curves = {scheme: kaplan_meier(t, horizon) for scheme, t in times.items()}
+    sizes = sorted({np.size(t) for t in times.values()})
+    count = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    caption = f"{count} runs per scheme, each seen until {horizon:g}. A picture: the runs are paired, see the table."
+    with mpl.rc_context(RC):
+        figure = new_figure(COLUMN_IN, 1.9, title, caption, Legend(tuple(curves)))
+        axes = figure.subplots()
+        for i, (steps, shares) in enumerate(curves.values()):
+            look = mark(i)
+            x, y = np.append(steps, horizon), np.append(shares, shares[-1])
+            axes.step(x, y, where="post", color=look.color, linestyle=look.dash)
+            axes.plot(steps[1:], shares[1:], look.marker, color=look.color, linestyle="none")
+        axes.set_ylim(-0.03, 1.03)
+        axes.set_xlim(0, horizon)
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel(f"share of runs at {target}")
+    return figure

@@ -1,0 +1,156 @@
+"""How a table looks: in a terminal, as CSV, Markdown, LaTeX and HTML."""
+
+import re
+import unicodedata
+from html import escape
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from jfed.report.tables import Table
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "\n": " ",
+}
+
+
+def to_terminal(table: Table, console: Console | None = None) -> None:
+    """Print a table with its notes; text columns and intervals wrap in a narrow terminal."""
+    console = console or Console()
+    # Text objects, since rich would read "[0.1, 0.2]" in a string as markup.
+    grid = RichTable(box=SIMPLE_HEAD, title=Text(table.title, "bold"), title_justify="left")
+    grid.padding = (0, 1, 0, 0)
+    for j, (column, align) in enumerate(zip(table.columns, table.align, strict=True)):
+        wraps = align == "l" or column.endswith("interval")
+        words = [word for row in table.rows for word in row[j].split()]
+        grid.add_column(
+            Text(column),
+            justify="left" if align == "l" else "right",
+            no_wrap=not wraps,
+            min_width=max(map(len, words), default=0),
+        )
+    for i, row in enumerate(table.rows):
+        grid.add_row(*(Text(cell, "bold" if (i, j) in table.bold else "") for j, cell in enumerate(row)))
+    console.print(grid)
+    for note in table.notes:
+        console.print(Text(note, "dim"))
+
+
+def to_csv(table: Table) -> str:
+    """All fields at full precision; the first column is the table's title."""
+    return table.data.to_csv(index=False, lineterminator="\n")
+
+
+def to_markdown(table: Table) -> str:
+    """A pipe table under its title, the notes as a list below."""
+    rule = ["---:" if align == "r" else ":---" for align in table.align]
+    lines = [[_markdown(column) for column in table.columns], rule]
+    for i, row in enumerate(table.rows):
+        marked = [_markdown(cell) for cell in row]
+        lines.append([f"**{c}**" if (i, j) in table.bold else c for j, c in enumerate(marked)])
+    body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    notes = "\n".join(f"- {_markdown(note)}" for note in table.notes)
+    return f"**{_markdown(table.title)}**\n\n{body}\n\n{notes}\n"
+
+
+def to_latex(table: Table, label: str | None = None) -> str:
+    r"""A `table` float for the booktabs package; `label` becomes `\label{tab:label}`."""
+    rows = [
+        [rf"\textbf{{{_latex(cell)}}}" if (i, j) in table.bold else _latex(cell) for j, cell in enumerate(row)]
+        for i, row in enumerate(table.rows)
+    ]
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_latex(table.title)}}}",
+        *([rf"\label{{tab:{label}}}"] if label else []),
+        # Small and close, so that a table of comparisons fits an article's line.
+        r"\footnotesize\setlength{\tabcolsep}{3pt}",
+        rf"\begin{{tabular}}{{@{{}}{table.align}@{{}}}}",
+        r"\toprule",
+        " & ".join(map(_latex, table.columns)) + r" \\",
+        r"\midrule",
+        *(" & ".join(row) + r" \\" for row in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\par\smallskip",
+        r"\begin{minipage}{\linewidth}",
+        "\n".join(_latex(note) for note in table.notes),
+        r"\end{minipage}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def to_html(table: Table) -> str:
+    """A `<figure>` with caption, table and notes; text is escaped, in ASCII, so that it fits any page."""
+    rows = []
+    for i, row in enumerate(table.rows):
+        cells = [
+            _cell("td", f"<strong>{escape(cell)}</strong>" if (i, j) in table.bold else escape(cell), table.align[j])
+            for j, cell in enumerate(row)
+        ]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    heads = [_cell("th", escape(column), align) for column, align in zip(table.columns, table.align, strict=True)]
+    notes = "".join(f"<p>{escape(note)}</p>\n" for note in table.notes)
+    body = "\n".join(rows)
+    page = (
+        f"<figure>\n<figcaption>{escape(table.title)}</figcaption>\n<table>\n<thead><tr>{''.join(heads)}</tr></thead>\n"
+        f"<tbody>\n{body}\n</tbody>\n</table>\n{notes}</figure>\n"
+    )
+    return page.encode("ascii", "xmlcharrefreplace").decode()
+
+
+def _cell(tag: str, content: str, align: str) -> str:
+    side = "right" if align == "r" else "left"
+    return f'<{tag} style="text-align: {side}; padding: 0 0.5em; white-space: nowrap">{content}</{tag}>'
+
+
+def write(table: Table, directory: str | Path, stem: str) -> dict[str, Path]:
+    """Write `<stem>.csv`, `.md`, `.tex` and `.html` into `directory`, which is made if it is missing.
+
+    Returns:
+        The paths under "csv", "md", "tex" and "html".
+    """
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    texts = {"csv": to_csv(table), "md": to_markdown(table), "tex": to_latex(table, label=stem), "html": to_html(table)}
+    paths = {kind: directory / f"{stem}.{kind}" for kind in texts}
+    for kind, text in texts.items():
+        paths[kind].write_text(text, encoding="utf-8")
+    return paths
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\|*_<`])", r"\\\1", text.replace("\n", " "))
+
+
+def _latex(text: str) -> str:
+    escaped = "".join(_LATEX.get(letter) or _greek(letter) for letter in text)
+    escaped = escaped.replace(r"\textless{}1e-4", r"$<10^{-4}$")
+    escaped = escaped.replace(r"\textgreater{}=", r"$\geq$")
+    # A minus sign, but not the hyphen of a scheme's name.
+    escaped = re.sub(r"(?<![^\s\[(])-(?=\d)", r"$-$", escaped)
+    # After the "\\" of the row above, a bracket would be read as its optional argument.
+    return "{[}" + escaped[1:] if escaped.startswith("[") else escaped
+
+
+def _greek(letter: str) -> str:
+    """The papers' Greek letters for an engine that reads ASCII; other letters as they are."""
+    found = re.fullmatch(r"GREEK SMALL LETTER (\w+)", unicodedata.name(letter, ""))
+    return rf"$\{found[1].lower().replace('lamda', 'lambda')}$" if found else letter

@@ -1,0 +1,103 @@
+"""Rounds until a target is reached. A run that never reaches it is censored, not left out."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from jfed.report.tables import Table
+from jfed.stats.compare import compare
+from jfed.stats.comparison import Comparisons
+
+
+def first_reached(rounds: ArrayLike, values: ArrayLike, target: float) -> np.ndarray:
+    """The first round at which each run is at or above the target, (runs,); inf where it never is.
+
+    Args:
+        rounds: rounds of the evaluations, (evaluations,), increasing.
+        values: one row per run, (runs, evaluations); NaN reaches nothing.
+        target: such as an accuracy of 0.65.
+    """
+    reached = np.asarray(values, float) >= target
+    first = np.asarray(rounds, float)[reached.argmax(1)]
+    return np.where(reached.any(1), first, np.inf)
+
+
+def compare_times(
+    frame: pd.DataFrame, target: str, horizon: float, *, baseline: str | None = None, alpha: float = 0.05
+) -> Comparisons:
+    """Compare times to a target that some runs never reach, paired by seed, by the sign-flip test.
+
+    A run that never arrives counts with the horizon (its restricted time), so that the mean difference is one of
+    restricted means: it says nothing about what lies behind the horizon, and never leaves out the runs that failed.
+
+    Args:
+        frame: one row per (scheme, seed).
+        target: column of times (rounds, seconds, cost), inf where the target was never reached; NaN is a failed run.
+        horizon: last time at which runs were seen, the same for all.
+        baseline: as for `compare`.
+        alpha: as for `compare`.
+
+    Raises:
+        ValueError: a time beyond the horizon, or what `compare` refuses.
+
+    Returns:
+        As `compare`; the verdict on two schemes of which no run ever arrived is "never reached".
+    """
+    if target not in frame.columns:
+        return compare(frame, target, baseline=baseline, higher_is_better=False, alpha=alpha, test="sign-flip")
+    if (np.isfinite(frame[target]) & (frame[target] > horizon)).any():
+        raise ValueError(f"a run reaches {target!r} after the horizon of {horizon:g}")
+    restricted = frame.assign(**{target: np.minimum(frame[target], horizon)})
+    found = compare(restricted, target, baseline=baseline, higher_is_better=False, alpha=alpha, test="sign-flip")
+    arrived = {str(s) for s, times in frame.groupby("scheme")[target] if np.isfinite(times).any()}
+    rows = [
+        replace(row, verdict="never reached", low=math.nan, high=math.nan)
+        if row.verdict == "identical" and not {row.scheme, row.reference} & arrived
+        else row
+        for row in found.rows
+    ]
+    return replace(found, rows=tuple(rows))
+
+
+def targets_table(frame: pd.DataFrame, targets: Sequence[str], horizon: int, title: str) -> Table:
+    """Median rounds to each target per scheme, with the range over seeds; "never" counts as later than T.
+
+    Args:
+        frame: one row per (scheme, seed); each target a column of rounds, inf where it was never reached.
+        targets: the columns, such as "rounds to 65 %"; the title should say that they are rounds.
+        horizon: T.
+        title: must name the data set.
+    """
+
+    def text(rounds: float) -> str:
+        return f"{rounds:g}" if np.isfinite(rounds) else f"> {horizon}"
+
+    rows, records = [], []
+    for scheme, group in frame.groupby("scheme", sort=False):
+        cells = [str(scheme), str(len(group))]
+        for target in targets:
+            values = group[target].to_numpy(float)
+            # The lower median of an even number of runs, so that it is a round that some run has.
+            failed, values = int(np.isnan(values).sum()), np.where(np.isnan(values), np.inf, values)
+            low, middle, high = np.sort(values)[[0, (len(values) - 1) // 2, -1]]
+            reached = int(np.isfinite(values).sum())
+            some = f"; {reached}/{len(values)}" if 0 < reached < len(values) else ""
+            some += f"; {failed} failed" if failed else ""
+            spread = f"{text(low)} to {text(high)}{some}" if low < high else some.removeprefix("; ")
+            cells.append(text(middle) + (f" ({spread})" if spread else ""))
+            records.append((scheme, target, len(values), reached, failed, low, middle, high))
+        rows.append(tuple(cells))
+    notes = (
+        "First round at or above the target: lower median over seeds (range, and how many reached it if not all did).",
+        f"A run that never reaches a target, or fails, counts as later than T = {horizon}; no mean is taken.",
+    )
+    columns = ["scheme", "n", *(target.removeprefix("rounds to ") for target in targets)]
+    names = ["scheme", "target", "n", "reached", "failed", "lowest", "median", "highest"]
+    return Table(
+        title, tuple(columns), "lr" + "r" * len(targets), tuple(rows), notes, frozenset(),
+        pd.DataFrame(records, columns=pd.Index(names)),
+    )  # fmt: skip

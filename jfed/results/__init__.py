@@ -1,0 +1,1 @@
+"""The one room that writes and reads results on disk; needs no jax."""

@@ -1,0 +1,150 @@
+"""A result as long frames for other tools: a row per round, per client or per selected client of each run."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from jfed.results.load import schemes, settings
+
+SET_APART = ("data_seed", "model_seed", "environment_seed")
+
+
+def per_round(dataset: xr.Dataset) -> pd.DataFrame:
+    """One row per run and round, in the Dataset's order; about 40 bytes each.
+
+    Args:
+        dataset: from `load`.
+
+    Returns:
+        Columns scheme (categorical), seed, the seeds of data, model and environment if they were set apart, the swept
+        settings, and one per variable of a whole run (such as broken_round), the same in all of its rows; then round,
+        counted from 1, and every variable of a round. What is known of evaluated rounds only is NaN on the others.
+        Rounds that a shorter run never had are left out.
+    """
+    ran = _ran(dataset)
+    num_runs, num_rounds = ran.shape
+    columns = _of_runs(dataset, np.full(num_runs, num_rounds))
+    columns["round"] = np.tile(dataset["round"].values.astype(np.int32), num_runs)
+    columns |= _flat(dataset, "round")
+    if "eval_round" in dataset.dims:
+        where = pd.Index(dataset["round"].values).get_indexer(pd.Index(dataset["eval_round"].values))
+        for name in _variables(dataset, ("run", "eval_round")):
+            values = dataset[name].transpose("run", "eval_round").values
+            whole = np.full(ran.shape, np.nan, np.result_type(values.dtype, np.float32))
+            whole[:, where] = values
+            columns[name] = whole.ravel()
+    frame = pd.DataFrame(columns)
+    return frame if ran.all() else frame.loc[ran.ravel()].reset_index(drop=True)
+
+
+def per_client(dataset: xr.Dataset) -> pd.DataFrame:
+    """One row per run and client.
+
+    Args:
+        dataset: from `load`.
+
+    Returns:
+        Columns of the run as in `per_round`; client, counted from 0, and every variable of a client, such as how often
+        it was selected.
+    """
+    num_runs, num_clients = dataset.sizes["run"], dataset.sizes["client"]
+    columns = _of_runs(dataset, np.full(num_runs, num_clients))
+    columns["client"] = np.tile(np.arange(num_clients, dtype=np.int32), num_runs)
+    frame = pd.DataFrame(columns | _flat(dataset, "client"))
+    exists = frame["times_selected"].notna().to_numpy()  # not a client that only other runs have
+    return frame if exists.all() else frame.loc[exists].reset_index(drop=True)
+
+
+def per_selection(dataset: xr.Dataset) -> pd.DataFrame:
+    """One row per run, round and client selected in it; about 20 bytes each.
+
+    Args:
+        dataset: from `load`, of runs that recorded the cohort of every round.
+
+    Returns:
+        Columns of the run as in `per_round`; round, counted from 1, and client, counted from 0, increasing.
+
+    Raises:
+        ValueError: the cohorts of some run were not recorded.
+    """
+    ran = _ran(dataset)
+    unrecorded = "the cohorts were not recorded: run with Layout(record_selected=True)"
+    if "selected" not in dataset:
+        raise ValueError(unrecorded)
+    packed = dataset["selected"].transpose("run", "round", "byte").values
+    if packed.dtype != np.uint8:  # NaN fills up where runs of several kinds were put together
+        recorded = np.asarray(~np.isnan(packed).any(axis=-1))
+        if (ran & ~recorded).any():
+            raise ValueError(unrecorded)
+        packed = np.where(recorded[..., None], packed, 0).astype(np.uint8)
+    rounds = dataset["round"].values.astype(np.int32)
+    when, who = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+    counts = np.zeros(len(packed), int)
+    for run, bits in enumerate(packed):  # one run at a time: unpacked, all of them need eight times the memory
+        row, client = np.nonzero(np.unpackbits(bits, axis=-1, count=dataset.sizes["client"]))
+        when.append(rounds[row])
+        who.append(client.astype(np.int32))
+        counts[run] = len(row)
+    columns = _of_runs(dataset, counts)
+    columns |= {"round": np.concatenate(when), "client": np.concatenate(who)}
+    return pd.DataFrame(columns, copy=False)
+
+
+def write(frame: pd.DataFrame, path: str | Path) -> Path:
+    """Write a frame as Parquet or CSV, by the path's suffix; folders are made if they are missing.
+
+    CSV writes NaN as nothing and forgets which columns were categorical; Parquet keeps all types.
+
+    Raises:
+        ValueError: another suffix, or Parquet without pyarrow.
+    """
+    path = Path(path)
+    if path.suffix not in (".parquet", ".csv"):
+        raise ValueError(f"a frame is written as .parquet or .csv, not as {path.name!r}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+        return path
+    try:
+        frame.to_parquet(path, engine="pyarrow", index=False)
+    except ImportError:
+        raise ValueError("Parquet needs the package pyarrow: install it, or write a .csv file") from None
+    return path
+
+
+def _variables(dataset: xr.Dataset, dims: tuple[str, ...]) -> list[str]:
+    return [str(name) for name, variable in dataset.data_vars.items() if set(variable.dims) == set(dims)]
+
+
+def _flat(dataset: xr.Dataset, dim: str) -> dict[str, Any]:
+    """Every variable of (run, dim), run by run."""
+    names = _variables(dataset, ("run", dim))
+    return {name: dataset[name].transpose("run", dim).values.ravel() for name in names}
+
+
+def _ran(dataset: xr.Dataset) -> np.ndarray:
+    """Which rounds each run had, (runs, rounds): runs of different length are filled up with NaN."""
+    ran = np.zeros((dataset.sizes["run"], dataset.sizes["round"]), bool)
+    for name in _variables(dataset, ("run", "round")):
+        ran |= ~np.isnan(dataset[name].transpose("run", "round").values)
+    return ran
+
+
+def _of_runs(dataset: xr.Dataset, rows: np.ndarray) -> dict[str, Any]:
+    """What is the same throughout a run, `rows[i]` times for run i."""
+    seed = dataset["seed"].values
+    apart = [name for name in SET_APART if name in dataset.coords and (dataset[name].values != seed).any()]
+    names = [*apart, *settings(dataset), *_variables(dataset, ("run",))]
+    columns = {"scheme": schemes(dataset), "seed": seed} | {name: dataset[name].values for name in names}
+    return {name: _repeat(values, rows) for name, values in columns.items()}
+
+
+def _repeat(values: np.ndarray, rows: np.ndarray) -> Any:
+    """Text as a categorical: one or two bytes a row."""
+    if values.dtype.kind not in "OSUT":
+        return np.repeat(values, rows)
+    labels = pd.Categorical(values, categories=list(dict.fromkeys(values.tolist())))
+    return pd.Categorical.from_codes(np.repeat(labels.codes, rows), dtype=labels.dtype)

@@ -1,0 +1,205 @@
+"""From a directory of finished units to one xarray Dataset, and from there to tidy frames."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from jfed.core.errors import unknown
+from jfed.results.netcdf import read
+
+
+def load(path: str | Path) -> xr.Dataset:
+    """All finished runs below a directory.
+
+    Args:
+        path: the `--out` of an experiment, its `results` folder, or one unit's file.
+
+    Returns:
+        Dimensions run, round, client and, with training, eval_round. Coordinates on `run`: method, mode, seed,
+        world, oracle (1 for a scheme that is shown the truth), dataset, config (names its settings), the seeds that may
+        be set apart, and one per swept setting. The README lists the variables. Where runs have different numbers of
+        clients, variables by client end in NaN: see `part`.
+
+    Raises:
+        FileNotFoundError: there are no results.
+        ValueError: a file is damaged, or no result.
+    """
+    path = Path(path)
+    if path.is_file() and path.suffix != ".nc":
+        raise ValueError(f"{path} is no result: give the --out of an experiment, or one of its .nc files.")
+    files = [path] if path.is_file() else sorted({*path.glob("results/*.nc"), *path.glob("*.nc")})
+    if not files and any(path.glob("checkpoints/*")):
+        raise FileNotFoundError(f"Nothing in {path} is finished yet: the command that began it goes on from there.")
+    if not files:
+        raise FileNotFoundError(f"There are no results in {path}: run an experiment with --out {path} first.")
+    return combine([_opened(file) for file in files])
+
+
+def _opened(file: Path) -> xr.Dataset:
+    try:
+        part = read(file)
+    except (OSError, ValueError, KeyError, RuntimeError):
+        raise ValueError(f"{file} is damaged: delete it, and run its experiment again to have it remade.") from None
+    if {"method", "mode", "seed"} - set(part.coords):
+        raise ValueError(f"{file} is no result of jfed.")
+    return part
+
+
+def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Units as one Dataset along `run`, ordered by method, mode and seed."""
+    parts = _as_wide(parts)
+    names = {name: part[name].dtype for part in parts for name in part.coords if part[name].dims == ("run",)}
+    filled = []
+    for part in parts:
+        missing = {
+            name: ("run", np.full(part.sizes["run"], np.nan if dtype.kind in "fiu" else ""))
+            for name, dtype in names.items()
+            if name not in part.coords
+        }
+        filled.append(part.assign_coords(missing))
+    whole: Any = xr.concat(
+        filled, dim="run", join="outer", data_vars="all", coords="different", compat="equals",
+        combine_attrs="drop_conflicts",
+    )  # fmt: skip
+    # A run may stand in two units, if more seeds were added with another block size: it is the same run.
+    same = pd.DataFrame({name: whole[name].values for name in names}).duplicated().to_numpy()
+    order = np.lexsort([whole[name].values for name in ("seed", "mode", "method")])
+    return whole.isel({"run": order[~same[order]]})
+
+
+def _as_wide(parts: Sequence[xr.Dataset]) -> Sequence[xr.Dataset]:
+    """Units of fewer clients filled up to the most: numbers with NaN (None), packed cohorts with nobody (0)."""
+    for dim, fill in (("client", None), ("byte", 0)):
+        most = max(part.sizes.get(dim, 0) for part in parts)
+        lacking = [most - part.sizes.get(dim, most) for part in parts]
+        parts = [
+            part.pad({dim: (0, number)}, constant_values=fill) if number else part
+            for part, number in zip(parts, lacking, strict=True)
+        ]
+    return parts
+
+
+def part(dataset: xr.Dataset, rows: np.ndarray) -> xr.Dataset:
+    """Some runs, without the clients that none of them has."""
+    chosen = dataset.isel(run=rows)
+    missing = chosen["times_selected"].isnull().values.all(0)
+    chosen = chosen.isel(client=np.flatnonzero(~missing))
+    filled = [
+        str(n) for n, v in chosen.data_vars.items() if "client" in v.dims and v.dtype.kind == "f" and n not in REAL
+    ]
+    return chosen.assign({n: chosen[n].astype(np.int32) for n in filled if not chosen[n].isnull().any()})
+
+
+def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
+    """A label for each run: its method; marked if it is an oracle, or its mode would leave it ambiguous.
+
+    Args:
+        dataset: from `load`.
+        by: further coordinates that set schemes apart, such as ("k",).
+    """
+    methods, modes = dataset["method"].values.astype(str), dataset["mode"].values.astype(str)
+    several = {m for m in set(methods) if len(set(modes[methods == m])) > 1}
+    oracles = dataset["oracle"].values
+    labels = [
+        f"{m} (oracle)" if oracle else f"{m} ({mode})" if m in several else m
+        for m, mode, oracle in zip(methods, modes, oracles, strict=True)
+    ]
+    for name in by:
+        labels = [f"{x}, {name}={value}" for x, value in zip(labels, dataset[name].values, strict=True)]
+    return np.array(labels)
+
+
+REAL = ("client_loss", "client_accuracy")  # variables by client that are no whole numbers
+STANDARD = ("method", "mode", "oracle", "config", "seed", "data_seed", "model_seed", "environment_seed")
+
+
+def swept(dataset: xr.Dataset) -> list[tuple[dict[str, Any], np.ndarray]]:
+    """The settings that vary between runs beside scheme and seed, level by level, with each level's runs.
+
+    A scheme that does not have a setting (such as eta, in a sweep of E3CS beside uniform) stands in each of its levels.
+    """
+    names = settings(dataset)
+    values = {name: dataset[name].values for name in names}
+    lacks = {name: np.asarray(pd.isna(column)) | (column == "") for name, column in values.items()}
+    known = [np.unique(column[~lacks[name]]).tolist() for name, column in values.items()]
+    levels = []
+    for level in itertools.product(*known):
+        has = {name: values[name] == value for name, value in zip(names, level, strict=True)}
+        rows = np.ones(dataset.sizes["run"], bool)
+        for name in names:
+            rows &= has[name] | lacks[name]
+        if all((rows & has[name]).any() for name in names):  # not a combination that was never run
+            levels.append((dict(zip(names, level, strict=True)), np.flatnonzero(rows)))
+    return levels
+
+
+def settings(dataset: xr.Dataset) -> list[str]:
+    """Names of the coordinates that vary between runs, beside scheme and seed."""
+    names = [str(n) for n, c in dataset.coords.items() if c.dims == ("run",) and n not in STANDARD]
+    return [name for name in names if len(pd.unique(pd.Series(dataset[name].values))) > 1]
+
+
+def dependence(dataset: xr.Dataset) -> tuple[str, ...]:
+    """A note if runs of one scheme share a seed of data, model or environment; then they are not independent."""
+    per_run = len(set(dataset["seed"].values))
+    shared = [kind for kind in ("data", "model", "environment") if len(set(dataset[f"{kind}_seed"].values)) < per_run]
+    if not shared:
+        return ()
+    return (f"Runs share seeds of {' and '.join(shared)}: they are not independent, and p is too small.",)
+
+
+def score(dataset: xr.Dataset, metric: str) -> xr.DataArray:
+    """One number per run, (runs,): a variable summed over rounds, or its value after the last evaluated round.
+
+    Args:
+        dataset: from `load`.
+        metric: a variable of a round or of an evaluated round, in its own unit.
+
+    Raises:
+        ConfigError: there is no such variable.
+    """
+    known = [str(n) for n, v in dataset.data_vars.items() if set(v.dims) in ({"run", "round"}, {"run", "eval_round"})]
+    if metric not in known:
+        raise unknown("metric", metric, known)
+    values = dataset[metric]
+    if "round" in values.dims:
+        return values.sum("round", min_count=1)
+    # Runs of different length are filled up with NaN; a run that broke is for `tidy` to mark.
+    finite = np.isfinite(values.values)
+    last = finite.shape[1] - 1 - finite[:, ::-1].argmax(1)
+    return xr.DataArray(np.take_along_axis(values.values, last[:, None], 1)[:, 0], dims="run")
+
+
+def tidy(
+    dataset: xr.Dataset, metrics: Mapping[str, xr.DataArray], by: Sequence[str] = (), keep: Sequence[str] = ()
+) -> pd.DataFrame:
+    """One row per run: scheme, seed, and the given numbers. Those of a run that broke are NaN: it has failed.
+
+    Args:
+        dataset: from `load`.
+        metrics: one value per run under each name.
+        by: see `schemes`.
+        keep: coordinates that become columns, such as a swept setting.
+
+    Raises:
+        ValueError: runs of different settings cannot be told apart.
+    """
+    frame = pd.DataFrame({"scheme": schemes(dataset, by), "seed": dataset["seed"].values})
+    for name in keep:
+        frame[name] = dataset[name].values
+    twice = np.flatnonzero(frame.duplicated())
+    if len(twice):
+        scheme, seed = frame["scheme"].to_numpy()[twice[0]], frame["seed"].to_numpy()[twice[0]]
+        raise ValueError(
+            f"Runs of different settings stand under one name: {len(twice)} too many, the first is seed {seed} of"
+            f" {scheme}. Give each experiment an --out of its own."
+        )
+    broken = dataset["broken_round"].values > 0 if "broken_round" in dataset else np.zeros(len(frame), bool)
+    for name, values in metrics.items():
+        frame[name] = np.where(broken, np.nan, values.values) if broken.any() else values.values
+    return frame

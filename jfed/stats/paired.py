@@ -1,0 +1,184 @@
+"""Two schemes on the same seeds: the paired numbers and tests of one comparison, uncorrected."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from jfed.results.frames import require_alpha
+from jfed.stats.bootstrap import iqm
+from jfed.stats.signflip import SignFlip, sign_flip
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Paired:
+    """One comparison before the correction for the family; NaN where a number is undefined.
+
+    Differences are scheme minus reference, in the metric's units. `constant` says that the
+    difference is the same on every seed, up to rounding, so that no t statistic exists.
+    """
+
+    n: int  # seeds compared
+    mean_scheme: float
+    mean_reference: float
+    difference: float
+    iqm_difference: float  # interquartile mean of the paired differences
+    sd: float  # of the paired differences, n - 1 in the denominator
+    t: float
+    p_t: float
+    p_wilcoxon: float
+    wilcoxon_exact: bool
+    rank_direction: int  # 1 if the scheme's scores are larger by ranks, -1 if smaller, 0 if neither
+    p_sign_flip: float
+    sign_flip_exact: bool
+    d_z: float  # difference / sd
+    a12: float  # chance that a run of the scheme is better than one of the reference, ties half
+    wins: int  # seeds on which the scheme is better
+    ties: int
+    losses: int
+    share_won: float  # ties counted half
+    correlation: float  # of the two schemes' scores over seeds
+    variance_saved: float  # 1 - var(a - b) / (var a + var b)
+    constant: bool
+    identical: bool
+
+
+def seeds_needed(num_comparisons: int, alpha: float = 0.05) -> int:
+    """Fewest seeds with which an exact Wilcoxon or sign-flip test can reach `alpha`.
+
+    With n seeds the smallest two-sided p-value is 2 / 2**n; Holm and Bonferroni multiply the
+    smallest of `num_comparisons` p-values by their number. At 0.05 this gives 6, 7, 8, 9, 10, 10,
+    11 seeds for 1, 3, 6, 10, 15, 21, 28 comparisons.
+
+    Raises:
+        ValueError: fewer than one comparison, or alpha outside (0, 1).
+    """
+    if num_comparisons < 1:
+        raise ValueError(f"num_comparisons must be at least 1, got {num_comparisons}")
+    require_alpha(alpha)
+    n = 1
+    while num_comparisons * 2.0 / 2.0**n >= alpha:
+        n += 1
+    return n
+
+
+def measure(scheme: np.ndarray, reference: np.ndarray, *, higher_is_better: bool) -> Paired:
+    """Compare two arrays of finite scores, shape (n,), paired by position.
+
+    The t-test is `scipy.stats.ttest_rel`. In the tests by ranks and signs, differences tie that are equal up to the
+    rounding error of their own seeds' scores, such as 0.3 - 0.2 and 0.2 - 0.1. Zeros are
+    ranked and their ranks then left out (Pratt 1959): to discard them beforehand, as Wilcoxon did,
+    hides the seeds on which the schemes agreed. SciPy computes it exactly for n <= 50 without ties
+    or zeros, by all sign flips for n <= 13 with them, and otherwise by a tie-corrected normal
+    approximation.
+    """
+    n = len(scheme)
+    differences, rounding = scheme - reference, _rounding(scheme, reference)
+    steps = _tied(differences, rounding)
+    identical = n > 0 and not steps.any()
+    constant = n > 1 and bool(np.max(differences - rounding) <= np.min(differences + rounding))
+
+    mean = 0.0 if identical else float(np.mean(differences)) if n else NAN
+    sd = NAN if n < 2 else 0.0 if constant or identical else float(np.std(differences, ddof=1))
+
+    t, p_t, p_wilcoxon, exact, flips = NAN, NAN, NAN, False, SignFlip(NAN, False, n)
+    if n > 1 and identical:
+        p_t, p_wilcoxon, exact, flips = 1.0, 1.0, True, SignFlip(1.0, True, n)
+    elif n > 1:
+        if constant:
+            steps = np.full(n, np.sign(mean))
+        else:
+            test = stats.ttest_rel(scheme, reference)
+            t, p_t = float(test.statistic), float(test.pvalue)
+        signed_ranks: Any = stats.wilcoxon(steps, zero_method="pratt", method="auto")
+        p_wilcoxon = float(signed_ranks.pvalue)
+        tied = len(np.unique(np.abs(steps))) < n or bool(np.any(steps == 0))
+        exact = n <= 13 if tied else n <= 50
+        flips = sign_flip(steps)
+
+    wins = steps if higher_is_better else -steps
+    better = scheme if higher_is_better else -scheme
+    other = reference if higher_is_better else -reference
+    return Paired(
+        n=n,
+        mean_scheme=float(np.mean(scheme)) if n else NAN,
+        mean_reference=float(np.mean(reference)) if n else NAN,
+        difference=mean,
+        sd=sd,
+        t=t,
+        p_t=p_t,
+        p_wilcoxon=p_wilcoxon,
+        wilcoxon_exact=exact,
+        rank_direction=int(np.sign(np.sum(np.sign(steps) * stats.rankdata(np.abs(steps))))) if n else 0,
+        p_sign_flip=flips.p,
+        sign_flip_exact=flips.exact,
+        iqm_difference=0.0 if identical else float(iqm(differences)) if n else NAN,
+        d_z=mean / sd if n > 1 and sd > 0 else NAN,
+        a12=_a12(better, other),
+        wins=int(np.sum(wins > 0)),
+        ties=int(np.sum(wins == 0)),
+        losses=int(np.sum(wins < 0)),
+        share_won=float(np.mean((wins > 0) + 0.5 * (wins == 0))) if n else NAN,
+        correlation=_correlation(scheme, reference),
+        variance_saved=_variance_saved(scheme, reference, sd),
+        constant=constant,
+        identical=identical,
+    )
+
+
+def _rounding(scheme: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """For each seed, how far its difference may be off by rounding; 0 for whole numbers, which have no error.
+
+    The engine works in float32 and pandas widens it to float64, so the precision is read off the values themselves.
+    """
+    values = np.concatenate([scheme, reference])
+    if np.array_equal(values, np.rint(values)):
+        return np.zeros(len(scheme))
+    with np.errstate(over="ignore", under="ignore"):  # a score may lie outside float32's range
+        single = np.array_equal(values, values.astype(np.float32).astype(float))
+    # 8 roundings of float32 numbers; 64 of float64, which also keeps ttest_rel clear of the
+    # cancellation that it warns about.
+    relative = 8 * np.finfo(np.float32).eps if single else 64 * np.finfo(float).eps
+    return float(relative) * np.maximum(np.abs(scheme), np.abs(reference))
+
+
+def _tied(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
+    """The differences, those made equal whose sizes are the same up to rounding, and those 0 that may be."""
+    size = np.where(np.abs(differences) <= rounding, 0.0, np.abs(differences))
+    order = np.argsort(size, kind="stable")
+    sizes, slack = size[order], rounding[order]
+    apart = np.diff(sizes, prepend=-np.inf) > np.maximum(slack, np.roll(slack, 1))
+    apart |= (sizes > 0) & (np.roll(sizes, 1) == 0)
+    first = np.maximum.accumulate(np.where(apart, np.arange(len(sizes)), 0))
+    tied = np.empty(len(size))
+    tied[order] = sizes[first]
+    return np.sign(differences) * tied
+
+
+def _a12(better: np.ndarray, other: np.ndarray) -> float:
+    """Chance that a run of the scheme beats a run of the reference, on whatever seeds, ties counted half."""
+    if not len(better):
+        return NAN
+    above = np.searchsorted(np.sort(other), better, "left") + np.searchsorted(np.sort(other), better, "right")
+    return float(above.sum()) / (2 * len(better) * len(other))
+
+
+def _correlation(scheme: np.ndarray, reference: np.ndarray) -> float:
+    """Pearson correlation of the two schemes' scores over seeds; NaN if either never varies."""
+    if len(scheme) < 2 or np.ptp(scheme) == 0 or np.ptp(reference) == 0:
+        return NAN
+    return float(np.corrcoef(scheme, reference)[0, 1])
+
+
+def _variance_saved(scheme: np.ndarray, reference: np.ndarray, sd: float) -> float:
+    """1 - var(a - b) / (var a + var b): what pairing saved against independent seeds.
+
+    Negative where the schemes' scores move against each other.
+    """
+    if len(scheme) < 2:
+        return NAN
+    unpaired = float(np.var(scheme, ddof=1) + np.var(reference, ddof=1))
+    return 1.0 - sd**2 / unpaired if unpaired > 0 else NAN

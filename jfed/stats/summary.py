@@ -1,0 +1,142 @@
+"""Each scheme by itself: mean and interval over seeds, and how evenly clients were served."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from jfed.results.frames import require_alpha, scores_by_scheme
+from jfed.stats.intervals import t_interval
+
+
+@dataclass(frozen=True)
+class SchemeSummary:
+    """One scheme over its finished runs; NaN where a number does not exist.
+
+    The interval is pointwise: it is about this scheme's mean alone. Two intervals that overlap say
+    nothing about a paired difference; that is what `compare` is for.
+    """
+
+    scheme: str
+    n: int  # finished runs
+    failed: tuple  # seeds whose score is NaN or infinite
+    mean: float
+    sd: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One metric over seeds for each scheme, in the frame's order."""
+
+    metric: str
+    alpha: float
+    rows: tuple[SchemeSummary, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """One row per scheme at full precision, the metric's name in front."""
+        frame = pd.DataFrame([{"metric": self.metric, **asdict(row)} for row in self.rows])
+        frame["failed"] = [" ".join(map(str, seeds)) for seeds in frame["failed"]]
+        return frame
+
+
+def summarise(frame: pd.DataFrame, metric: str, alpha: float = 0.05) -> Summary:
+    """Mean, standard deviation and pointwise t interval of each scheme over its finished runs.
+
+    Args:
+        frame: one row per (scheme, seed), with columns `scheme`, `seed` and `metric`.
+        metric: the column to summarise, in its own units.
+        alpha: one minus the level of each interval.
+
+    Raises:
+        ValueError: the frame, metric or alpha is unusable.
+    """
+    require_alpha(alpha)
+    rows = []
+    for scheme, scores in scores_by_scheme(frame, metric).items():
+        finite = np.isfinite(scores.to_numpy())
+        finished = scores.to_numpy()[finite]
+        n = len(finished)
+        mean = float(finished.mean()) if n else float("nan")
+        sd = float(finished.std(ddof=1)) if n > 1 else float("nan")
+        low, high = t_interval(mean, sd, n, 1 - alpha)
+        failed = tuple(scores.index[~finite].tolist())
+        rows.append(SchemeSummary(scheme, n, failed, mean, sd, low, high))
+    return Summary(metric, alpha, tuple(rows))
+
+
+def jain(counts: ArrayLike) -> np.ndarray:
+    """Jain's fairness index over the last axis: (sum x)^2 / (n sum x^2).
+
+    1 if all n clients have the same count, 1/n if one client has everything; NaN if no client has
+    anything. Equal to 1 / (1 + coefficient_of_variation**2).
+
+    Args:
+        counts: (..., n) non-negative, for instance how often each client was selected.
+
+    Returns:
+        (...), without unit.
+
+    Raises:
+        ValueError: no clients, or a negative count.
+
+    Source: Jain, Chiu and Hawe (1984), A quantitative measure of fairness and discrimination for
+    resource allocation in shared computer systems, DEC-TR-301.
+    """
+    x = _counts(counts)
+    return _ratio(x.sum(-1) ** 2, x.shape[-1] * (x**2).sum(-1))
+
+
+def coefficient_of_variation(counts: ArrayLike) -> np.ndarray:
+    """Standard deviation over mean, over the last axis, with n (not n - 1) in the denominator.
+
+    0 if all counts are equal, sqrt(n - 1) if one client has everything, NaN if all are 0. Shapes
+    and errors as `jain`. Source: Jain, Chiu and Hawe (1984), who compare it with their index.
+    """
+    x = _counts(counts)
+    return _ratio(x.std(-1), x.mean(-1))
+
+
+def entropy(counts: ArrayLike) -> np.ndarray:
+    """Shannon entropy of the clients' shares over the last axis, divided by ln n.
+
+    1 if all counts are equal, 0 if one client has everything; NaN if all are 0 or n is 1. Shapes
+    and errors as `jain`. Source: Shannon (1948); the normalised form is Pielou's (1966) evenness.
+    """
+    x = _counts(counts)
+    n = x.shape[-1]
+    if n == 1:
+        return np.full(x.shape[:-1], np.nan)[()]
+    # SciPy turns counts into shares; all zeros become NaN without a warning.
+    return np.asarray(stats.entropy(x, axis=-1) / np.log(n))[()]
+
+
+def gini(counts: ArrayLike) -> np.ndarray:
+    """Gini coefficient over the last axis: mean absolute difference of two clients / (2 mean).
+
+    0 if all counts are equal, (n - 1) / n if one client has everything, NaN if all are 0. Shapes
+    and errors as `jain`. Source: Gini (1912), Variabilita e mutabilita; computed from the sorted
+    counts.
+    """
+    x = np.sort(_counts(counts), axis=-1)
+    n = x.shape[-1]
+    weights = 2 * np.arange(1, n + 1) - n - 1
+    return _ratio((weights * x).sum(-1), n * x.sum(-1))
+
+
+def _counts(counts: ArrayLike) -> np.ndarray:
+    x = np.asarray(counts, dtype=float)
+    if x.ndim == 0 or x.shape[-1] == 0:
+        raise ValueError("counts need at least one client on the last axis")
+    if np.any(x < 0):
+        raise ValueError("counts must not be negative")
+    return x
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Quotient that is NaN, without a warning, where the denominator is 0."""
+    nothing = np.full(np.shape(below), np.nan)
+    return np.divide(above, below, out=nothing, where=np.asarray(below) > 0)[()]

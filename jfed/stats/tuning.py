@@ -1,0 +1,153 @@
+"""An honest choice of a sweep's best point: chosen on some seeds, reported on others."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from jfed.results.frames import KEYS
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chosen setting of each scheme, and its runs on seeds that had no part in the choice.
+
+    `reported` has the columns scheme, seed, the metric and the settings, ready for `compare`. A failed run among them
+    stays, with its score. `note` belongs below every table made from it.
+    """
+
+    chosen: dict[str, dict[str, Any]]
+    reported: pd.DataFrame
+    note: str
+
+    def settings(self) -> tuple[str, ...]:
+        """A second note: what was chosen for each scheme that had a choice."""
+        points = {s: {k: v for k, v in p.items() if not pd.isna(v) and v != ""} for s, p in self.chosen.items()}
+        said = [f"{scheme} {_text(point)}" for scheme, point in points.items() if point]
+        return (f"Chosen: {'; '.join(said)}.",) if said else ()
+
+
+def choose(
+    frame: pd.DataFrame,
+    metric: str,
+    settings: Sequence[str],
+    tune_seeds: Iterable[int] | None = None,
+    higher_is_better: bool = True,
+) -> Choice:
+    """For each scheme the setting with the best mean over the tune seeds, and its runs on all other seeds.
+
+    The best of several noisy means is too good on average, the more so the more settings were tried: it was chosen for
+    its luck as well. On fresh seeds the luck is gone. A setting with a failed tune run, whose score is NaN or infinite,
+    is never chosen. Of settings with equal means the first in the frame is.
+
+    Args:
+        frame: one row per run, with columns `scheme`, `seed`, the metric and the settings. A setting that a scheme does
+            not have may be NaN there.
+        metric: the column to choose by, in its own unit.
+        settings: the columns that make up a point of the sweep, such as ("eta", "k").
+        tune_seeds: seeds to choose on, the same for every scheme. None: choose and report on all seeds; the note then
+            says that the scores are biased.
+        higher_is_better: whether a larger score is better.
+
+    Raises:
+        ValueError: a column is missing or unusable; two rows are the same run; a tune seed is not in the frame; a
+            setting lacks a tune seed (means over different seeds cannot be compared); every setting of a scheme has
+            failed; or the chosen one has no seeds left to report.
+
+    Source: Cawley and Talbot (2010), On over-fitting in model selection and subsequent selection bias in performance
+    evaluation.
+    """
+    settings = [settings] if isinstance(settings, str) else list(settings)
+    runs = _checked(frame, metric, settings)
+    tune = None if tune_seeds is None else list(dict.fromkeys(tune_seeds))
+    if tune is not None:
+        if not tune:
+            raise ValueError("there are no tune seeds; give None to choose on all seeds")
+        known = set(runs["seed"])
+        if missing := [seed for seed in tune if seed not in known]:
+            raise ValueError(f"tune seeds {', '.join(map(str, missing))} are not in the frame")
+
+    chosen, parts, most_settings, failed = {}, [], 1, []
+    for scheme in dict.fromkeys(runs["scheme"].tolist()):
+        own = runs.loc[runs["scheme"] == scheme]
+        seeds = sorted(set(own["seed"])) if tune is None else tune
+        groups: Any = own.groupby(settings, sort=False, dropna=False, observed=True)
+        points = [(_plain(settings, key), group) for key, group in groups]
+        means = [_mean(scheme, point, group, metric, seeds) for point, group in points]
+        if np.isnan(means).all():
+            raise ValueError(f"every setting of {scheme} has a failed tune run")
+        failed += [f"{scheme} {_text(point)}" for (point, _), mean in zip(points, means, strict=True) if np.isnan(mean)]
+        best = int(np.nanargmax(means) if higher_is_better else np.nanargmin(means))
+        point, group = points[best]
+        rest = group if tune is None else group.loc[~group["seed"].isin(tune)]
+        if rest.empty:
+            raise ValueError(f"{scheme} has no seeds left to report with {_text(point)}: all were used to choose it")
+        chosen[scheme] = point
+        parts.append(rest)
+        most_settings = max(most_settings, len(points))
+    reported = pd.concat(parts, ignore_index=True)
+    note = _note(tune, [len(part) for part in parts], most_settings)
+    return Choice(chosen, reported, note + (f" Not eligible, for a failed run: {'; '.join(failed)}." if failed else ""))
+
+
+def _checked(frame: pd.DataFrame, metric: str, settings: list[str]) -> pd.DataFrame:
+    """The columns that count, with names of schemes as text and scores as floats."""
+    if not settings:
+        raise ValueError("name at least one setting to choose")
+    columns = [*KEYS, metric, *settings]
+    for column in columns:
+        if column not in frame.columns:
+            raise ValueError(f"the frame has no column {column!r}; there are {', '.join(map(str, frame.columns))}")
+    if len(set(columns)) < len(columns):
+        raise ValueError("scheme, seed, the metric and the settings must be different columns")
+    runs: Any = frame[columns].reset_index(drop=True)
+    if runs[list(KEYS)].isna().to_numpy().any():
+        raise ValueError("a row of the frame has no scheme or no seed")
+    try:
+        runs[metric] = runs[metric].to_numpy(dtype=float, na_value=np.nan)
+    except (TypeError, ValueError):
+        raise ValueError(f"metric {metric!r} is not numeric") from None
+    runs["scheme"] = runs["scheme"].astype(str)
+    keys = [*KEYS, *settings]
+    if (repeated := runs.duplicated(keys)).any():
+        row = runs.loc[repeated, keys].iloc[0]
+        raise ValueError(f"{int(repeated.sum())} rows repeat a run, the first is {_text(row.to_dict())}")
+    return runs
+
+
+def _mean(scheme: str, point: dict[str, Any], group: pd.DataFrame, metric: str, seeds: list) -> float:
+    """A setting's mean score over the seeds it is chosen on, NaN if one of those runs has failed."""
+    scores = group.set_index("seed")[metric]
+    if missing := [seed for seed in seeds if seed not in scores.index]:
+        raise ValueError(
+            f"{scheme} with {_text(point)} lacks seed {missing[0]}: means over different seeds cannot be compared"
+        )
+    values = scores.loc[seeds].to_numpy()
+    return float(values.mean()) if np.isfinite(values).all() else float("nan")
+
+
+def _plain(settings: list[str], key: Any) -> dict[str, Any]:
+    values = (value.item() if isinstance(value, np.generic) else value for value in key)
+    return dict(zip(settings, values, strict=True))
+
+
+def _text(point: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in point.items())
+
+
+def _note(tune: list | None, reported: list[int], most_settings: int) -> str:
+    if most_settings == 1:
+        return "One setting per scheme: nothing was chosen."
+    if tune is None:
+        return (
+            f"Best of up to {most_settings} settings, selected on the same seeds that are reported: "
+            "the chosen setting's score is biased towards looking good."
+        )
+    low, high = min(reported), max(reported)
+    others = f"{low} other seed{'s' if low > 1 else ''}" if low == high else f"{low} to {high} other seeds"
+    return (
+        f"Best of up to {most_settings} settings, selected on {len(tune)} tune seed{'s' if len(tune) > 1 else ''} "
+        f"and reported on {others}."
+    )

@@ -1,0 +1,27 @@
+"""Rounds to a target, with runs that never get there."""
+
+import numpy as np
+import pandas as pd
+
+from jfed.report.targets import first_reached, targets_table
+
+ROUNDS = [2, 4, 6]
+
+
+def test_first_round_at_or_above_the_target():
+    accuracy = [[0.1, 0.5, 0.4], [0.6, 0.7, 0.8], [0.1, 0.2, 0.3], [np.nan, np.nan, 0.9], [0.1, np.nan, np.nan]]
+    np.testing.assert_array_equal(first_reached(ROUNDS, accuracy, 0.5), [4, 2, np.inf, 6, np.inf])
+
+
+def test_never_counts_as_later_than_the_horizon():
+    frame = pd.DataFrame(
+        {
+            "scheme": ["a"] * 4 + ["b"] * 3 + ["c"] * 2,
+            "t": [4, 2, np.inf, 6, np.inf, np.inf, 2, np.inf, np.inf],
+            "seed": [0, 1, 2, 3, 0, 1, 2, 0, 1],
+        }
+    )
+    table = targets_table(frame, ["t"], 6, "rounds (some data)")
+    assert table.rows == (("a", "4", "4 (2 to > 6; 3/4)"), ("b", "3", "> 6 (2 to > 6; 1/3)"), ("c", "2", "> 6"))
+    assert list(table.data["reached"]) == [3, 1, 0]
+    assert np.isinf(table.data["median"]).tolist() == [False, True, True]

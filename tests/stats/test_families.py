@@ -1,0 +1,149 @@
+"""Which test decides, how a family is corrected, independent runs, censored times, and what tables say about it."""
+
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from jfed.analysis import compare, compare_times, comparisons_table, to_html
+from jfed.stats.omnibus import friedman
+from jfed.stats.signflip import sign_flip
+
+
+def tidy(effects, n=12, seed=0, apart=()):
+    """Scores of each scheme; those in `apart` have seeds of their own."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=n)
+    rows = [
+        (scheme, i + 1000 * (scheme in apart), common[i] + effect + rng.normal())
+        for scheme, effect in effects.items()
+        for i in range(n)
+    ]
+    return pd.DataFrame(rows, columns=["scheme", "seed", "m"])
+
+
+def wide(frame):
+    return frame.pivot(index="seed", columns="scheme", values="m")
+
+
+@given(
+    effects=st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=2, max_size=5),
+    test=st.sampled_from(["t", "wilcoxon", "sign-flip"]),
+    correction=st.sampled_from(["holm", "bh"]),
+    n=st.integers(3, 14),
+    seed=st.integers(0, 2**16),
+)
+@settings(max_examples=25)
+def test_verdict_interval_and_corrected_p_agree(effects, test, correction, n, seed):
+    frame = tidy({f"s{i}": e for i, e in enumerate(effects)}, n, seed)
+    result = compare(frame, "m", test=test, correction=correction)
+    field = {"t": "p_t", "wilcoxon": "p_wilcoxon", "sign-flip": "p_sign_flip"}[test]
+    raw = np.array([getattr(row, field) for row in result.rows])
+    if not np.isnan(raw).any():
+        expected = multipletests(raw, method={"holm": "holm", "bh": "fdr_bh"}[correction])[1]
+        assert [getattr(row, f"{field}_adjusted") for row in result.rows] == pytest.approx(list(expected))
+    for row in result.rows:
+        shown = getattr(row, f"{field}_adjusted") < 0.05
+        assert (row.verdict in ("better", "worse")) == shown
+        assert (row.low > 0 or row.high < 0 or row.open_at_zero) == shown
+        assert row.wins + row.ties + row.losses == row.n
+
+
+def test_sign_flips_and_effect_sizes():
+    frame = tidy({"a": 0.0, "b": 0.7})
+    row, scores = compare(frame, "m").rows[0], wide(frame)
+    assert row.p_sign_flip == pytest.approx(sign_flip(scores.a - scores.b).p)
+    assert row.sign_flip_exact
+    assert row.a12 == pytest.approx(np.mean([[x > y for y in scores.b] for x in scores.a]))
+    assert compare(frame, "m", higher_is_better=False).rows[0].a12 == pytest.approx(1 - row.a12)
+    assert row.wins == (scores.a > scores.b).sum()
+    assert row.iqm_difference == pytest.approx(stats.trim_mean(scores.a - scores.b, 0.25))
+
+
+def test_false_coverage_rate_intervals():
+    frame = tidy({"a": 0.0, "b": 3.0, "c": 0.0}, seed=1)
+    rows = compare(frame, "m", baseline="a", correction="bh").rows
+    assert [row.verdict for row in rows] == ["better", "no difference shown"]
+    # One of two is shown: level 1 - alpha / 2 for both.
+    scores = wide(frame)
+    for row in rows:
+        ci = stats.ttest_rel(scores[row.scheme], scores.a).confidence_interval(1 - 0.05 / 2)
+        assert (row.uncut_low, row.uncut_high) == pytest.approx((ci.low, ci.high))
+
+
+def test_runs_without_common_seeds_are_independent():
+    frame = tidy({"a": 0.0, "b": 2.0, "c": 0.0}, apart=("b",))
+    with pytest.raises(ValueError, match=r"b and a share no seed: they cannot be paired\. Leave one out, or"):
+        compare(frame, "m", baseline="a")  # c shares its seeds with a
+    result = compare(frame, "m", baseline="a", paired=False)
+    assert not compare(frame[frame.scheme != "c"], "m").paired
+    row = result.rows[0]
+    a, b = (frame.m[frame.scheme == s] for s in "ab")
+    welch = stats.ttest_ind(b, a, equal_var=False)
+    assert not result.paired and not any(row.paired for row in result.rows)
+    assert (row.t, row.p_t) == pytest.approx((welch.statistic, welch.pvalue))
+    ci = welch.confidence_interval(1 - 0.05 / 2)
+    assert (row.low, row.high) == pytest.approx((ci.low, ci.high))
+    assert row.p_wilcoxon == pytest.approx(stats.mannwhitneyu(b, a).pvalue)
+    assert math.isnan(row.correlation) and math.isnan(row.p_sign_flip) and row.verdict == "better"
+    notes = " ".join(comparisons_table(result, "x").notes)
+    assert "of independent runs, not paired by seed" in notes and "Welch" in notes and "Pairing" not in notes
+    with pytest.raises(ValueError, match="b and a share no seed: they cannot be paired"):
+        compare(frame, "m", baseline="a", paired=True)
+    with pytest.raises(ValueError, match="needs schemes that share seeds"):
+        compare(frame, "m", test="sign-flip", paired=False)
+    again = compare(frame[frame.scheme != "b"], "m", paired=False).rows[0]
+    assert not again.paired and again.p_t == pytest.approx(
+        stats.ttest_ind(a, wide(frame).c.dropna(), equal_var=False).pvalue
+    )
+
+
+def test_what_tables_say_of_the_family():
+    frame = tidy({"a": 0.0, "b": 0.5, "c": 2.0})
+    notes = " ".join(comparisons_table(compare(frame, "m"), "x").notes)
+    scores = wide(frame)
+    correlations = [scores[x].corr(scores[y]) for x, y in ("ab", "ac", "bc")]
+    assert f"correlate by {min(correlations):.2f} to {max(correlations):.2f} over seeds" in notes
+    found = friedman(scores.to_numpy())
+    assert f"F({found.df_f[0]}, {found.df_f[1]}) = {found.f:.3g}" in notes and "not independent data sets" in notes
+    table = comparisons_table(compare(frame, "m", test="sign-flip", correction="bh"), "x")
+    assert "p (F)" in table.columns and "p (W)" not in table.columns
+    notes = " ".join(table.notes)
+    assert "Benjamini-Hochberg-corrected" in notes and "Verdict by the sign-flip test" in notes
+    assert "false coverage rate), not simultaneous" in notes
+
+
+@pytest.mark.parametrize("change", [{"test": "z"}, {"correction": "none"}])
+def test_unknown_choices(change):
+    (name,) = change
+    with pytest.raises(ValueError, match=f"{name} must be one of .*, got '{change[name]}'"):
+        compare(tidy({"a": 0.0, "b": 0.0}), "m", **change)
+
+
+def test_times_are_restricted_not_dropped():
+    n = 8
+    rows = [("a", i, 20.0 + i) for i in range(n)] + [("b", i, 30.0 if i < 3 else np.inf) for i in range(n)]
+    frame = pd.DataFrame(rows, columns=["scheme", "seed", "rounds"])
+    (row,) = compare_times(frame, "rounds", 50).rows
+    differences = np.array([20.0 + i - (30 if i < 3 else 50) for i in range(n)])
+    assert row.difference == pytest.approx(differences.mean())
+    assert row.p_sign_flip == pytest.approx(2 / 2**n) and row.verdict == "better"  # fewer rounds
+    with pytest.raises(ValueError, match="reaches 'rounds' after the horizon of 25"):
+        compare_times(frame, "rounds", 25)
+    frame.loc[0, "rounds"] = np.nan  # a run that broke has failed, and has not arrived late
+    assert compare_times(frame, "rounds", 50).rows[0].verdict == "failed runs"
+
+
+def test_html_escapes_and_keeps_every_cell():
+    table = comparisons_table(compare(tidy({"a<b": 0.0, "c&d": 2.0}), "m"), "K > 1")
+    page = to_html(table)
+    assert "a&lt;b" in page and "c&amp;d" in page and "K &gt; 1" in page and "a<b" not in page
+    assert len(re.findall("<td", page)) == len(table.rows) * len(table.columns)
+    assert page.count("<th") - page.count("<thead") == len(table.columns)
+    assert page.count("<p>") == len(table.notes)

@@ -1,0 +1,1 @@
+"""Writers of the documents that are made by code."""

@@ -1,0 +1,81 @@
+"""The README's table of schemes and worlds: what each scheme is and needs, and where it runs.
+
+It is written between two marks. Every pair is tried: its settings are checked as those of any run, with training if it
+is refused without.
+"""
+
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import jfed
+from experiments.shared.common import command
+from jfed import catalog
+from jfed.core.errors import ConfigError
+from jfed.engine.spec import build
+from jfed.runner.units import Layout, plan
+
+README = Path(__file__).parent.parent / "README.md"
+MARKS = ("<!-- schemes: written by python -m tools.schemes -->", "<!-- end of schemes -->")
+WORLDS = catalog.names("environment")
+EXAMPLES = {"dirichlet": "10"}
+BASE = jfed.Config(num_clients=40, cohort_size=8, num_rounds=500)
+TRAINING = jfed.Training(samples_per_client=35, test_set="official", test_fraction=0.0)
+
+
+def row(key: str, entry: catalog.Entry) -> str:
+    """Return one scheme's line."""
+    number = entry.name.meaning
+    example = key.replace("NUMBER", EXAMPLES.get(entry.name.name, "0.5"))
+    options = catalog.scheme(example)
+    words = (sys.modules[type(options).__module__].__doc__ or "").splitlines()[0].rstrip(".")
+    if not number and not catalog.has_modes(example):  # several names of one file
+        own = [f"{f.name} {getattr(options, f.name)}" for f in fields(options) if getattr(options, f.name) != f.default]
+        words += f" ({', '.join(own)})" if own else ""
+    tried = {world: _tried(example, world) for world in WORLDS}
+    point = jfed.Point(jfed.replace(BASE, {"selector": options, "training": TRAINING}), {})
+    selector = build(plan([point], [0], Layout())[0].spec).selector
+    needs = [word for word, wanted in (("the truth", selector.needs_oracle), ("losses", selector.probe)) if wanted]
+    return f"| `{key}` | {words} | {number or '-'} | {', '.join(needs) or '-'} | {' | '.join(tried.values())} |"
+
+
+def _tried(example: str, world: str) -> str:
+    delta = {"selector": example, "environment": world}
+    refused = ""
+    for words, training in (("yes", None), ("with training", TRAINING)):
+        try:
+            plan([jfed.Point(jfed.replace(BASE, {**delta, "training": training}), {})], [0], Layout())
+        except ConfigError as error:
+            refused = str(error)
+        else:
+            return words
+    return refused
+
+
+def table() -> str:
+    """The whole table, with its marks."""
+    lines = [f"| scheme | what it is | number | needs | {' | '.join(WORLDS)} |", "|---" * (4 + len(WORLDS)) + "|"]
+    known = {key: entry for key, entry in catalog.shipped("selector").items() if entry.name.name in key}
+    lines += [row(key, entry) for key, entry in sorted(known.items(), key=lambda item: bool(item[1].name.number))]
+    return "\n".join([MARKS[0], *lines, MARKS[1]])
+
+
+def renewed(text: str) -> str:
+    """The README with this table in the place of the one that it has."""
+    before, _, rest = text.partition(MARKS[0])
+    return before + table() + rest.partition(MARKS[1])[2]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Command line."""
+
+
+def main(_: Settings) -> None:
+    """Write the table."""
+    README.write_text(renewed(README.read_text()))
+    print(f"wrote {README}")
+
+
+if __name__ == "__main__":
+    command(main, Settings)
