@@ -23,7 +23,7 @@ from jfed.stats.ordering import intersection_union, page
 from jfed.stats.signflip import sign_flip
 from jfed.stats.unpaired import unpaired
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "experiments"
 LEVEL = 0.05
 SEEDS = (5, 10, 30)
 FIRST_STEP = np.array([100.0, 0.0, 0.0])  # of an order of three: beyond doubt

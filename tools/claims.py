@@ -11,7 +11,7 @@ from experiments.eiffel import published
 from experiments.shared.common import command
 from jfed.claims import Verdict, about, gather, judge_all
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "experiments"
 TABLES = HERE / "reproduction"
 INTRODUCTION = """# Reproduction
 

@@ -1,4 +1,4 @@
-"""Reading the NetCDF files that the engine wrote.
+"""Reading the NetCDF files that a run wrote.
 
 By h5py, and xarray for the conventions: through h5netcdf it takes xarray several times as long to open a file of forty
 variables, and a sweep may have hundreds of files.

@@ -1,7 +1,7 @@
 """Time-aware schemes in their worlds beside the NumPy references, which were written from the papers alone.
 
-Exogenous draws are recomputed from `jfed.core.prng` and handed to the reference; in float64 the two run freely side by side.
-Quotas are multiples of 1/8, which floating point adds without error, so that equal queues are equal in both.
+Exogenous draws are recomputed from `jfed.core.prng` and handed to the reference; in float64 the two run freely side by
+side. Quotas are multiples of 1/8, which floating point adds without error, so that equal queues are equal in both.
 """
 
 import jax
