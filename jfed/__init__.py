@@ -10,6 +10,8 @@ Names are loaded when they are first used, so that `import jfed.analysis` and `j
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from jfed.core.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from jfed.catalog import scheme as scheme
     from jfed.config import Config as Config
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from jfed.sweep import product as product
     from jfed.sweep import zipped as zipped
 
-__version__ = "0.1.0"
 
 _HOME = {
     "load": "jfed.results.load",

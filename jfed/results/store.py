@@ -21,8 +21,8 @@ from typing import Any
 
 import xarray as xr
 
-import jfed
 from jfed.core.errors import ConfigError, StorageError
+from jfed.core.version import __version__
 
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy", "xarray")
 
@@ -148,7 +148,7 @@ def write_manifest(out: Path, entry: Mapping[str, Any]) -> None:
     history.append(
         {
             "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "versions": {name: metadata.version(name) for name in PACKAGES} | {"jfed": jfed.__version__},
+            "versions": {name: metadata.version(name) for name in PACKAGES} | {"jfed": __version__},
             "python": platform.python_version(),
             "machine": f"{platform.machine()}, {os.cpu_count()} cores",
             "commit": _commit(),
