@@ -22,9 +22,10 @@ class Settings:
 def main(settings: Settings, console: Console) -> None:
     """Print and write a table for each setting that was swept; of a CSV, one table, printed."""
     from jfed import analysis
+    from jfed.report.components import components_table
     from jfed.results import load
     from jfed.results.frames import read_csv
-    from jfed.stats.variance import SEEDS, components_table
+    from jfed.stats.variance import SEEDS
 
     metric = settings.metric
     if settings.out.suffix.lower() == ".csv":

@@ -1,16 +1,20 @@
 """From a directory of finished units to one xarray Dataset, and from there to tidy frames."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from jfed.core.errors import unknown
 from jfed.results.netcdf import read
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 
 def load(path: str | Path) -> xr.Dataset:
@@ -52,6 +56,9 @@ def _opened(file: Path) -> xr.Dataset:
 
 def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     """Units as one Dataset along `run`, ordered by method, mode and seed."""
+    import pandas as pd
+    import xarray as xr
+
     parts = _as_wide(parts)
     names = {name: part[name].dtype for part in parts for name in part.coords if part[name].dims == ("run",)}
     filled = []
@@ -123,6 +130,8 @@ def swept(dataset: xr.Dataset) -> list[tuple[dict[str, Any], np.ndarray]]:
 
     A scheme that does not have a setting (such as eta, in a sweep of E3CS beside uniform) stands in each of its levels.
     """
+    import pandas as pd
+
     names = settings(dataset)
     values = {name: dataset[name].values for name in names}
     lacks = {name: np.asarray(pd.isna(column)) | (column == "") for name, column in values.items()}
@@ -140,6 +149,8 @@ def swept(dataset: xr.Dataset) -> list[tuple[dict[str, Any], np.ndarray]]:
 
 def settings(dataset: xr.Dataset) -> list[str]:
     """Names of the coordinates that vary between runs, beside scheme and seed."""
+    import pandas as pd
+
     names = [str(n) for n, c in dataset.coords.items() if c.dims == ("run",) and n not in STANDARD]
     return [name for name in names if len(pd.unique(pd.Series(dataset[name].values))) > 1]
 
@@ -163,6 +174,8 @@ def score(dataset: xr.Dataset, metric: str) -> xr.DataArray:
     Raises:
         ConfigError: there is no such variable.
     """
+    import xarray as xr
+
     known = [str(n) for n, v in dataset.data_vars.items() if set(v.dims) in ({"run", "round"}, {"run", "eval_round"})]
     if metric not in known:
         raise unknown("metric", metric, known)
@@ -189,6 +202,8 @@ def tidy(
     Raises:
         ValueError: runs of different settings cannot be told apart.
     """
+    import pandas as pd
+
     frame = pd.DataFrame({"scheme": schemes(dataset, by), "seed": dataset["seed"].values})
     for name in keep:
         frame[name] = dataset[name].values

@@ -4,12 +4,16 @@ By h5py, and xarray for the conventions: through h5netcdf it takes xarray severa
 variables, and a sweep may have hundreds of files.
 """
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
-import xarray as xr
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 INNER = {"CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties"}
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
@@ -21,6 +25,8 @@ def read(file: Path) -> xr.Dataset:
     Raises:
         OSError, ValueError, KeyError, RuntimeError: the file is damaged.
     """
+    import xarray as xr
+
     with h5py.File(file) as opened:
         variables = {
             name: xr.Variable(_dims(item, name), _values(item), _attributes(item))

@@ -4,6 +4,8 @@ A file holds nothing that differs between two identical computations; dates, sec
 manifest. Never imports jax.
 """
 
+from __future__ import annotations
+
 import contextlib
 import datetime
 import json
@@ -17,12 +19,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
-
-import xarray as xr
+from typing import TYPE_CHECKING, Any
 
 from jfed.core.errors import ConfigError, StorageError
 from jfed.core.version import __version__
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy", "xarray")
 

@@ -1,10 +1,11 @@
 """What comes out of a unit: its numbers and its runs by the names that every result uses."""
 
+from __future__ import annotations
+
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from jfed import catalog
 from jfed import config as configs
@@ -12,6 +13,9 @@ from jfed.engine.simulate import due
 from jfed.engine.spec import build
 from jfed.runner.checkpoint import Arrays
 from jfed.runner.units import Unit
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 SET_APART = ("data", "model", "environment")  # seeds that need not follow the run's
 
@@ -25,6 +29,8 @@ def dataset(unit: Unit, rows: slice, whole: Arrays, sizes: Any) -> xr.Dataset:
         whole: everything recorded, and the final state, by name ("record.num_steps", "state.times_selected").
         sizes: images of each client, (runs, K).
     """
+    import xarray as xr
+
     config, spec = unit.config, unit.spec
     rounds = np.arange(1, config.num_rounds + 1)
     per_round = ("num_selected", "num_succeeded", "expected_succeeded", "num_probed", "num_steps", "round_time_s")

@@ -1,5 +1,7 @@
 """The host loop: what is not done yet is dispatched, watched, kept safe, and written, unit by unit."""
 
+from __future__ import annotations
+
 import functools
 import itertools
 import logging
@@ -7,11 +9,10 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jax
 import numpy as np
-import xarray as xr
 
 from jfed import config as configs
 from jfed.core import prng
@@ -29,6 +30,9 @@ from jfed.runner.record import dataset
 from jfed.runner.units import Layout, Unit, plan
 from jfed.runner.watch import Pace, Watch
 from jfed.sweep import Point
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 log = logging.getLogger("jfed")
 

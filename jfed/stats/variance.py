@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
-from jfed.report.tables import Table
-
 SEEDS = ("data_seed", "model_seed", "environment_seed")
 
 
@@ -38,7 +36,7 @@ class Components:
 
     def frame(self) -> pd.DataFrame:
         """One row per factor, and the residual last."""
-        rest = Component("residual", self.n, self.residual, self.residual, _share(self.residual, self.total), False)
+        rest = Component("residual", self.n, self.residual, self.residual, share(self.residual, self.total), False)
         return pd.DataFrame([asdict(row) for row in (*self.rows, rest)])
 
 
@@ -101,52 +99,15 @@ def components(frame: pd.DataFrame, metric: str, factors: Sequence[str] = SEEDS)
         estimates.append((name, mean.size, mean_square, (mean_square - residual) / per_level))
     total = residual + sum(max(estimate[-1], 0.0) for estimate in estimates)
     rows = tuple(
-        Component(name, size, square, max(variance, 0.0), _share(max(variance, 0.0), total), variance < 0)
+        Component(name, size, square, max(variance, 0.0), share(max(variance, 0.0), total), variance < 0)
         for name, size, square, variance in estimates
     )
     left_out = tuple(name for name in factors if name not in varied)
     return Components(rows, residual, residual_df, total, n, left_out)
 
 
-def components_table(frame: pd.DataFrame, metric: str, title: str) -> Table:
-    """Of each scheme, how much of the variance each factor holds.
-
-    Args:
-        frame: one row per run, with columns scheme, the metric, and `SEEDS`, of which at least two vary.
-        metric: the column to take apart.
-        title: must name the data set or world.
-
-    Raises:
-        ValueError: as `components`.
-    """
-    if "scheme" not in frame.columns:
-        raise ValueError(f"the frame has no column 'scheme'; there are {', '.join(map(str, frame.columns))}")
-    schemes = frame["scheme"].tolist()
-    if not schemes or any(pd.isna(scheme) or scheme == "" for scheme in schemes):
-        raise ValueError("a row of the frame has no scheme" if schemes else "there are no runs")
-    found = {str(scheme): components(part, metric) for scheme, part in frame.groupby("scheme", sort=False)}
-    rows, records = [], []
-    for scheme, parts in found.items():
-        sd = f"{math.sqrt(parts.total):.3g}"
-        cells = {row.name: _percent(row.share) + ("*" if row.truncated else "") for row in parts.rows}
-        shares = [cells.get(name, "-") for name in SEEDS]
-        rows.append((scheme, str(parts.n), sd, *shares, _percent(_share(parts.residual, parts.total))))
-        records.append(parts.frame().assign(scheme=scheme, metric=metric, runs=parts.n))
-    notes = (
-        f"Metric: {metric}. sd: root of the total variance of one run. Shares of that variance, by the method of"
-        " moments (balanced crossed random effects); -: not varied, or no variance at all.",
-        "Other: interactions, and the draws of selection and minibatches. *: estimated below 0, taken as 0.",
-        "With few levels of a factor its share is very uncertain: three levels leave two degrees of freedom.",
-    )
-    columns = ("scheme", "runs", "sd", "data", "model", "environment", "other")
-    return Table(title, columns, "lrrrrrr", tuple(rows), notes, frozenset(), pd.concat(records, ignore_index=True))
-
-
-def _percent(share: float) -> str:
-    return "-" if math.isnan(share) else f"{100 * share:.0f} %"
-
-
-def _share(part: float, total: float) -> float:
+def share(part: float, total: float) -> float:
+    """Return the part of the total; NaN if there is no total."""
     return part / total if total > 0 else float("nan")
 
 
