@@ -12,17 +12,17 @@ from jaxtyping import install_import_hook
 CHECKED = [
     "jfed.algorithms",
     "jfed.controllers",
+    "jfed.core.ops",
+    "jfed.core.options",
+    "jfed.core.prng",
+    "jfed.core.types",
     "jfed.engine.evaluate",
     "jfed.engine.lanes",
     "jfed.engine.round",
     "jfed.engine.simulate",
     "jfed.envs",
     "jfed.models",
-    "jfed.core.ops",
-    "jfed.core.options",
-    "jfed.core.prng",
     "jfed.selectors",
-    "jfed.core.types",
 ]
 install_import_hook(CHECKED, "beartype.beartype")
 

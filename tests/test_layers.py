@@ -1,6 +1,8 @@
-"""One-way layers, read from the imports; and two rules about what modules may hold."""
+"""One-way layers, read from the imports; and rules about what modules may hold."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,27 +11,39 @@ import jfed
 
 HOME = Path(jfed.__file__).parent
 ROOMS = ("data", "models", "algorithms", "envs", "selectors", "controllers")
-FOUNDATION = {"types", "interfaces", "prng", "errors", "options"}
-# What may be imported from jfed, by layer. A room may also import itself.
-ALLOWED = {
-    "types": set(),
-    "interfaces": {"types"},
-    "errors": set(),
-    "prng": {"types", "errors"},
-    "options": {"types", "errors"},
-    "ops": FOUNDATION,
-    **dict.fromkeys(ROOMS, FOUNDATION | {"ops"}),
-    "config": FOUNDATION | {"ops", *ROOMS},
-    "schemes": {"errors", "selectors"},
-    "sweep": FOUNDATION | {"ops", "config", "schemes", *ROOMS},
-    "engine": FOUNDATION | {"ops", "config", "sweep", "store", "analysis", *ROOMS},
-    "analysis": {"errors"},
-    "store": {"errors", "__version__", "jfed"},
-    "__init__": set(),
+SETTINGS = {"config", "catalog", "sweep"}
+# What each room, and each file of the core, may import from jfed beside itself.
+CORE = {
+    "core.types": set(),
+    "core.errors": set(),
+    "core.version": set(),
+    "core.interfaces": {"core.types"},
+    "core.prng": {"core.types", "core.errors"},
+    "core.options": {"core.types", "core.errors"},
+    "core.ops": {"core.types", "core.errors", "core.interfaces", "core.prng", "core.options"},
 }
-# `experiments` and the command line stand above everything.
+PLAIN = {"core.errors", "core.version"}  # what is known where jax is not
+ALLOWED = CORE | {
+    "core": set(),
+    **{name: {"core"} for name in ROOMS},
+    "catalog": {"core", "selectors"},
+    "config": {"core", *ROOMS},
+    "sweep": {"core", *ROOMS, "config", "catalog"},
+    "engine": {"core", *ROOMS, *SETTINGS},
+    "runner": {"core", *ROOMS, *SETTINGS, "engine", "results"},
+    "results": PLAIN,
+    "stats": PLAIN | {"results"},
+    "measures": PLAIN | {"results"},
+    "report": PLAIN | {"results", "stats", "measures"},
+    "claims": PLAIN | {"results", "stats", "measures", "report"},
+    "analysis": {"results", "stats", "measures", "report", "claims"},
+    "__init__": {"core.version"},
+}
+# The command line stands above everything, `experiments` and `tools` above that.
 TOP = {"cli", "commands"}
-NO_JAX = {"analysis", "store", "errors", "data"}
+NO_JAX = {"analysis", "results", "stats", "measures", "report", "claims", "data"}
+INTERFACES = "jfed.core.interfaces."
+FILES = {"builtins", "io", "os", "pathlib", "shutil", "tempfile", "glob", "h5py", "xarray", "pandas"}
 
 
 def modules():
@@ -37,7 +51,9 @@ def modules():
 
 
 def layer(path: Path) -> str:
-    return path.relative_to(HOME).parts[0].removesuffix(".py")
+    """Return the room of a module; of a file of the core, which know each other in one direction, the file."""
+    parts = path.relative_to(HOME).with_suffix("").parts
+    return ".".join(parts) if parts[0] == "core" and parts[1] != "__init__" else parts[0]
 
 
 def imports(path: Path, everywhere: bool = True):
@@ -52,22 +68,32 @@ def imports(path: Path, everywhere: bool = True):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def target(name: str) -> tuple[str, str]:
+    """Return the room of an imported name, and the file where it is one of the core: jfed.core.types.View, or ops."""
+    parts = name.split(".")
+    return parts[1], ".".join(parts[1:3])
+
+
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(HOME)))
 def test_a_module_imports_only_from_below(path):
     own = layer(path)
     if own in TOP:
         return
     assert own in ALLOWED, f"{own} has no place among the layers"
-    if own == "__init__":
-        names = list(imports(path, everywhere=False))
-        assert not [n for n in names if n.startswith("jfed")]
-        return
-    for name in imports(path):
-        if name == "jfed" or not name.startswith("jfed."):
-            assert name != "jfed" or own == "store", f"{path}: imports the whole of jfed"
+    for name in imports(path, everywhere=own != "__init__"):
+        if name.split(".")[0] != "jfed":
             continue
-        target = name.split(".")[1]
-        assert target == own or target in ALLOWED[own], f"{own} must not import {name}"
+        assert "." in name, f"{path} imports the whole of jfed"
+        room, file = target(name)
+        assert room == own or {room, file} & ALLOWED[own], f"{own} must not import {name}"
+
+
+def test_the_layers_have_no_way_back():
+    below = {own: {name.split(".")[0] if "." not in own else name for name in names} for own, names in ALLOWED.items()}
+    seen = set()
+    while ready := {own for own, names in below.items() if own not in seen and names <= seen | {own}}:
+        seen |= ready
+    assert seen == set(below)
 
 
 @pytest.mark.parametrize("path", [p for p in modules() if layer(p) in NO_JAX], ids=lambda p: str(p.relative_to(HOME)))
@@ -76,12 +102,39 @@ def test_no_jax_here(path):
     assert not heavy & {name.split(".")[0] for name in imports(path)}
 
 
-def test_only_the_round_knows_all_four_interfaces():
+@pytest.mark.parametrize("path", sorted((HOME / "engine").rglob("*.py")), ids=lambda p: p.name)
+def test_what_is_traced_opens_no_file(path):
+    assert not FILES & {name.split(".")[0] for name in imports(path)}
+    called = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    assert "open" not in {f.id for f in called if isinstance(f, ast.Name)}
+    files = {"open", "load", "save", "savez", "tofile", "fromfile", "memmap", "read_text", "write_text", "read_bytes"}
+    assert not files & {f.attr for f in called if isinstance(f, ast.Attribute)}
+
+
+def test_only_the_engine_and_what_is_above_knows_all_four_interfaces():
     four = {"Environment", "Selector", "Controller", "Algorithm"}
-    for path in modules():
+    known = {
+        path: {n.rpartition(".")[2] for n in imports(path) if n.startswith(INTERFACES)} & four for path in modules()
+    }
+    for path, used in known.items():
         if layer(path) in ROOMS:
-            used = {name.rpartition(".")[2] for name in imports(path) if name.startswith("jfed.core.types.")} & four
             assert len(used) <= 1, f"{path} knows {used}"
+    assert set().union(*known.values()) == four  # the interfaces are where this test looks for them
+
+
+def test_a_run_needs_neither_pictures_nor_frames():
+    heavy = ("matplotlib", "scipy.stats", "pandas", "xarray")
+    code = f"import sys, jfed; jfed.run; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=HOME.parent)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("folder", ["experiments", "tools"])
+def test_every_file_of_the_folder_is_a_command(folder):
+    for path in sorted((HOME.parent / folder).glob("*.py")):
+        if path.name != "__init__.py":
+            assert 'if __name__ == "__main__":' in path.read_text(), f"{path} belongs in a folder of its own"
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(HOME)))
