@@ -53,6 +53,8 @@ class Settings:
     """Who counts in the average: all (the global model stands in for the missing), selected or returned."""
     targets: tuple[float, ...] = (0.65, 0.75, 0.85)
     """Accuracies for rounds-to-accuracy."""
+    load: tuple[Path, ...] = ()
+    """Python files with schemes, models, ... of your own; their names then work in all flags."""
     block_size: int | None = None
     """Runs that share a block; chosen by jfed by default."""
     set: tuple[str, ...] = ()
