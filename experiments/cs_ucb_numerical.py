@@ -30,10 +30,10 @@ from experiments.cs_ucb.figures import FIRST, ideal_figures, quota_figures, scal
 from experiments.shared.common import Output, command, show
 from experiments.shared.figures import rates
 from jfed.analysis import compare, comparisons_table
-from jfed.commands.settings import parse_settings
 from jfed.config import Config
 from jfed.core.errors import require
 from jfed.envs import wireless
+from jfed.paths import parse_settings
 from jfed.results.load import part
 from jfed.runner.units import plan
 from jfed.sweep import Point, changed, methods

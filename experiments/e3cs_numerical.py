@@ -20,9 +20,9 @@ from experiments.shared.common import Output, command, show
 from experiments.shared.figures import participation, selections, success_rates
 from jfed.analysis import compare, comparisons_table, jain
 from jfed.catalog import scheme as method
-from jfed.commands.settings import parse_settings
 from jfed.config import Config
 from jfed.core.errors import require
+from jfed.paths import parse_settings
 from jfed.report.tables import Table
 from jfed.results.load import schemes
 from jfed.selectors.e3cs import quota_schedule

@@ -21,11 +21,11 @@ import jfed
 from experiments.shared.common import Output, command, show
 from experiments.shared.figures import by_scheme, rates
 from jfed.analysis import compare, comparisons_table, jain, lines, selection_heat
-from jfed.commands.settings import parse_settings
 from jfed.config import Config, problem
 from jfed.core.errors import require
 from jfed.envs import exchange
 from jfed.measures.quotas import ROUNDING, last_broken
+from jfed.paths import parse_settings
 from jfed.results.load import schemes
 from jfed.selectors import rbcs_f
 from jfed.sweep import Point, changed, methods

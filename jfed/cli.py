@@ -13,6 +13,7 @@ from rich.console import Console
 
 from jfed.commands import claims, data, export, run, show, table, variance
 from jfed.core.errors import ConfigError
+from jfed.core.version import __version__
 
 
 def _load(files: Sequence[Path]) -> None:
@@ -35,6 +36,9 @@ def main() -> None:
         | Annotated[export.Settings, tyro.conf.subcommand("export")]
         | Annotated[claims.Settings, tyro.conf.subcommand("claims")]
     )
+    if sys.argv[1:] == ["--version"]:
+        print(f"jfed {__version__}")
+        return
     chosen = tyro.cli(
         commands,
         prog="jfed",

@@ -28,9 +28,9 @@ from experiments.shared.common import _preset
 from jfed import config
 from jfed.claims import gather, judge_all
 from jfed.commands import table
-from jfed.commands.settings import parse_axes, parse_settings
 from jfed.core.errors import ConfigError
 from jfed.data.load import load
+from jfed.paths import parse_axes, parse_settings
 from jfed.sweep import changed
 from tools import claims, schemes
 

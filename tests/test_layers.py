@@ -30,6 +30,7 @@ ALLOWED = CORE | {
     "catalog": {"core", "models"},  # which finds what is in the rooms, and knows none of it by name
     "config": {"core", "algorithms", "catalog"},
     "sweep": {"core", "config", "catalog"},
+    "paths": {"core"},
     "engine": {"core", *ROOMS, *SETTINGS},
     "runner": {"core", *ROOMS, *SETTINGS, "engine", "results"},
     "results": PLAIN,
@@ -41,7 +42,7 @@ ALLOWED = CORE | {
     "__init__": {"core.version"},
 }
 # The command line stands above everything, `experiments` and `tools` above that.
-TOP = {"cli", "commands"}
+TOP = {"__main__", "cli", "commands"}
 NO_JAX = {"analysis", "results", "stats", "measures", "report", "claims", "data"}
 INTERFACES = "jfed.core.interfaces."
 FILES = {"builtins", "io", "os", "pathlib", "shutil", "tempfile", "glob", "h5py", "xarray", "pandas"}

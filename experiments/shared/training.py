@@ -14,10 +14,10 @@ from experiments.shared.common import Output
 from experiments.shared.training_report import Study, setting_report, tuned_report
 from jfed.algorithms import local_sgd
 from jfed.algorithms.deadline import Reading
-from jfed.commands.settings import parse_axes, parse_settings, require_tune_seeds
 from jfed.config import Training
 from jfed.core.errors import require
 from jfed.data.load import load
+from jfed.paths import parse_axes, parse_settings, require_tune_seeds
 from jfed.results.load import part, swept
 from jfed.sweep import Point, changed, coordinate, product
 

@@ -7,7 +7,7 @@ from typing import Literal
 from rich.console import Console
 
 from jfed.commands import table
-from jfed.commands.settings import parse_axes, parse_settings, require_tune_seeds
+from jfed.paths import parse_axes, parse_settings, require_tune_seeds
 
 
 @dataclass(frozen=True)

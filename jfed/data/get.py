@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pooch
-import requests
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from jfed.core.errors import DataError, unknown
+from jfed.core.errors import DataError, extra, unknown
 from jfed.data.load import DIGITS, Dataset, dataset, fetched_folder, load, names
 from jfed.data.sources import SOURCES, official_files, plain_or_gz
+
+with extra("data"):
+    import pooch
+    import requests
 
 
 @dataclass(frozen=True)
