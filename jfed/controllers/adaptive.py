@@ -95,7 +95,7 @@ class State(NamedTuple):
 
 
 def search(state: State, params: Params, left: Float[Array, " resources"]) -> Int[Array, ""]:
-    """The next tau, by the costs of the round before; what it is now, where it cannot be found."""
+    """Return the next tau, by the costs of the round before; the present one, where it cannot be found."""
     number = jnp.arange(1, MOST + 1)
     x = number.astype(left.dtype)
     about = (state.rho, state.beta, state.delta, state.alpha, params.eta, params.phi)
@@ -108,7 +108,7 @@ def search(state: State, params: Params, left: Float[Array, " resources"]) -> In
 
 
 def estimated(state: State, feedback: Feedback) -> State:
-    """The estimates of this round in the place of those before, as far as they are numbers."""
+    """Return the state with the estimates of this round in the place of those before, as far as they are numbers."""
     found, share = feedback.estimates, feedback.share
     if found is None or share is None:  # a fixed tau needs none
         return state
@@ -129,7 +129,7 @@ def estimated(state: State, feedback: Feedback) -> State:
 
 @dataclass(frozen=True)
 class Options(ControllerOptions):
-    """What a user may set."""
+    """Settings of adaptive tau."""
 
     names = (Name("adaptive"),)
 
@@ -158,11 +158,11 @@ class Options(ControllerOptions):
         return self.fixed == 0 or self.stop == "best"
 
     def how(self, resources: int) -> tuple[How, ...]:
-        """`cost` of each resource."""
+        """Return `cost` of each resource."""
         return self.cost if isinstance(self.cost, tuple) else (self.cost,) * resources
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         require(len(self.budgets) > 0, "Adaptive tau needs a budget.")
         low = float(np.float32(min(self.budgets)))
         require(low > 0 and not np.isnan(self.budgets).any(), f"A budget must be positive, found {low:g}.")
@@ -197,7 +197,7 @@ class Options(ControllerOptions):
         )
 
     def make(self, dims: Dims) -> Controller:
-        """The controller."""
+        """Return the controller."""
         looks_at_last, how = self.stop == "best", self.how(dims.resources)
 
         def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
@@ -246,7 +246,7 @@ class Options(ControllerOptions):
             )
 
         def afforded(state: State, params: Params, took: Bool[Array, " clients"]) -> State:
-            """What the rest of the budget allows those who are about to take part, at what each of them cost last."""
+            """Return the state with the steps that the rest of the budget allows this cohort, by its last costs."""
             left = params.budgets - state.spent
             steps = state.tau.astype(left.dtype)
             costs = budget.foreseen(state.known, steps)

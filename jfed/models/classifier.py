@@ -59,7 +59,7 @@ class ModelOptions(MemberOptions):
 
 
 def scaled(images: UInt8[Array, "batch height width channels"], inputs: Inputs, scaling: Scaling) -> Scaled:
-    """Pixels as a model sees them.
+    """Return pixels as a model sees them.
 
     "dataset": by the data set's mean and standard deviation; "unit": to [0, 1]; "image": each image to mean 0 and
     standard deviation 1, or less if it is nearly flat (S. Wang et al. 2019 do so with CIFAR-10).
@@ -75,7 +75,7 @@ def scaled(images: UInt8[Array, "batch height width channels"], inputs: Inputs, 
 
 
 def make(options: ModelOptions, inputs: Inputs) -> Model:
-    """The classifier."""
+    """Return the classifier."""
     module = options.module(inputs)
 
     def init(key: PRNGKeyArray) -> Weights:

@@ -39,18 +39,18 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """What a user may set."""
+    """Settings of least loss first."""
 
     names = (Name("lls"), Name("lls-polled", {"loss": "polled"}))
 
     loss: Literal["last", "polled"] = static("last")
 
     def params(self, problem: Problem) -> Params:
-        """The options as arrays."""
+        """Return the options as arrays."""
         return as_arrays(Params, k=problem.cohort_size)
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
 
         def init(key: PRNGKeyArray, params: Params) -> State:
             return State(last_loss=jnp.full(dims.num_clients, -jnp.inf, jnp.result_type(float)))
