@@ -150,7 +150,10 @@ def beside(config: Any, path: str) -> list[str]:
 
 
 def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
-    require(dataclasses.is_dataclass(node), f"{whole!r} is no setting here: {path[0]!r} has nothing above it.")
+    require(
+        dataclasses.is_dataclass(node),
+        f"There is no setting {whole!r}: what comes before {path[0]!r} has no settings of its own.",
+    )
     fields = [f.name for f in dataclasses.fields(node)]
     if path[0] not in fields:
         raise unknown(f"setting in {whole!r}:", path[0], fields)

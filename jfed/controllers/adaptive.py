@@ -24,9 +24,10 @@ tau is the first x of 1 .. min(growth tau, tau_max) with the least G.
   their sum, or their maximum, as `cost` says. A round in which nobody can be asked costs the time that it takes.
 - The public code makes a last round of at least one step, whether the budget allows it or not (`last_steps = 1`); here
   there is none then. The first round is made without knowing what it costs. tau is searched for as if the next round
-  cost per step and exchange what this one did; once it is known who takes part, it is cut, or the run ended, by what
-  each of them cost last. Who never told is taken to cost as much as the dearest of the others. A look at the last model
-  is set aside at the price of those who train before it, and left out if those who would look cost more than is left.
+  cost per step and exchange what this one did; once the cohort is known, tau is cut, or the run ended, by what each
+  client of it cost last. A client that never reported its costs counts as the dearest of the others. The look at the
+  last model is budgeted at the costs of the clients that train before it, and skipped if the cohort that would look
+  costs more than is left.
 - A model that is not finite does not become the global one, nor count its estimates; tau is 1 in the next round, and
   then what it was before.
 """

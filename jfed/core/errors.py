@@ -1,4 +1,4 @@
-"""What is said to a user who asked for something that cannot be: one sentence, before anything compiles."""
+"""Errors for a user's mistakes: each message is one sentence, raised before anything compiles."""
 
 import contextlib
 import difflib

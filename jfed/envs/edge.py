@@ -56,7 +56,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(EnvironmentOptions):
-    """Settings of edge devices. The defaults are measurements of SGD on the squared SVM, by the authors' public code."""
+    """Settings of edge devices. The defaults were measured for SGD on the squared SVM by the authors' public code."""
 
     names = (Name("edge"),)
     features = FEATURES

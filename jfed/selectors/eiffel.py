@@ -18,7 +18,8 @@ took part; alpha_i = c_i t_i / r_i; R what a round may demand, kappa the share o
 - c_i and r_i have no unit: worlds report them scaled to a mean of 1, so R counts average clients. By default R is k; a
   pool is filled by whole clients, so that k alike ones make two cohorts of (k - 1) / 2 where k is odd and kappa 1/2.
 - No factor has a printed weight: 1/4 each, with which `raw` is a choice by images where these are many. Ties are broken
-  at random. A client never heard of counts in the factor of losses like the best of those heard of.
+  at random. In the factor of losses a client that has not reported yet counts like the best
+  of those that have.
 What is printed but odd can be chosen, or left:
 - `scaling`: as printed the four factors are added as they are (`raw`), though images in hundreds stand beside ages;
   `min_max` brings each to [0, 1] over all clients in every round. A factor that is the same for all is then 0.
