@@ -200,6 +200,8 @@ class Options(ControllerOptions):
     def make(self, dims: Dims) -> Controller:
         """Return the controller."""
         looks_at_last, how = self.stop == "best", self.how(dims.resources)
+        # A round that uses up the budget exactly is the last in Wang et al.'s code, and fits by Eiffel's line 23.
+        within = jnp.less_equal if self.stop == "plain" else jnp.less
 
         def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
             nothing = jnp.full((), jnp.nan, params.phi.dtype)
@@ -254,7 +256,7 @@ class Options(ControllerOptions):
             c, b = budget.together(costs, took, steps, how)
             look = sum(budget.together(costs, took, jnp.ones_like(steps), how))
             room = left - (look if looks_at_last else 0.0)
-            fits = jnp.all(c * steps < room - b)
+            fits = jnp.all(within(c * steps, room - b))
             cut = jnp.clip(budget.most_steps(costs, took, room, how), params.last_steps, steps).astype(jnp.int32)
             trains = ~state.last & (fits if self.stop == "plain" else fits | (cut > 0))
             looks = ~trains & ((params.last_steps > 0) | jnp.all(look <= left)) if looks_at_last else jnp.bool_(False)

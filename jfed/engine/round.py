@@ -145,7 +145,9 @@ def make_round(spec: Spec) -> Round:
         if parts.controller.ended is not None:
             before = state.ended_round
             over = (before == 0) & parts.controller.ended(controlled)  # this round is not held
-            cohort = cohort._replace(selected=cohort.selected & (before == 0) & ~over)
+            held = (before == 0) & ~over
+            cohort = cohort._replace(selected=cohort.selected & held)
+            chosen = where(held, chosen, state.selector)
             state = state._replace(ended_round=jnp.where(over, t - 1, before))
         key = prng.at(keys.environment, t, 1)
         world, outcome = parts.environment.respond(key, state.environment, params.environment, view, cohort, plan)

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from jfed.algorithms.deadline import share
 from jfed.core import ops, prng
-from jfed.core.types import Cohort, Estimates, Memory, Plan
+from jfed.core.types import Cohort, Estimates, Memory, Plan, Report
 from jfed.engine.lanes import LANES, Data, Jobs
 from jfed.engine.spec import Spec, build
 
@@ -85,11 +85,13 @@ def make_train(spec: Spec) -> Train:
         used = (client < num_clients) & sound[:, None]
         safe = jnp.minimum(client, num_clients - 1)
         row = jnp.arange(runs, dtype=jnp.int32)[:, None]
+        steps = jnp.where(used, plan.steps[row, safe], 0)
+        works = steps > 0
         job_keys = jax.vmap(lambda key, who: jax.vmap(lambda c: prng.at(key, t, c))(who))(keys.training, safe)
         jobs = Jobs(
             run=jnp.broadcast_to(row, safe.shape).reshape(-1),
             client=safe.reshape(-1),
-            steps=jnp.where(used, plan.steps[row, safe], 0).reshape(-1),
+            steps=steps.reshape(-1),
             key=job_keys.reshape(-1),
         )
         memory = Memory(state.clients, state.best)
@@ -102,6 +104,7 @@ def make_train(spec: Spec) -> Train:
         weights, report = jax.vmap(algorithm.aggregate)(
             state.weights, params.algorithm, updates, report, weight[row, safe], used
         )
+        report = told(report, works)
 
         def by_client(x: Array) -> Array:
             blank = jnp.zeros((runs, num_clients), bool) if x.dtype == bool else jnp.full((runs, num_clients), jnp.nan)
@@ -115,10 +118,10 @@ def make_train(spec: Spec) -> Train:
             state = state._replace(weights=weights, broken_round=jnp.where(breaks, t, state.broken_round))
             return averaged(state, t), trained
         moves = kept if plan.learns is None else kept & plan.learns
-        who = jnp.where(used, client, num_clients)
+        who = jnp.where(works, client, num_clients)
         clients = jax.tree.map(lambda old, new: old.at[row, who].set(new, mode="drop"), state.clients, own)
         assert report.estimates is not None
-        now, best = (jnp.sum(jnp.where(used, weight[row, safe] * x, 0.0), 1) for x in report.estimates[:2])
+        now, best = (jnp.sum(jnp.where(works, weight[row, safe] * x, 0.0), 1) for x in report.estimates[:2])
         state = state._replace(
             weights=where(moves, weights, state.weights),
             clients=clients,
@@ -127,6 +130,18 @@ def make_train(spec: Spec) -> Train:
         return averaged(state, t), trained
 
     return train
+
+
+def told(report: Report, works: Bool[Array, "runs slots"]) -> Report:
+    """The reports of those who made a step; who made none, having no images, knows of no loss, whatever the lane."""
+
+    def known(loss: Array) -> Array:
+        return jnp.where(works, loss, jnp.nan)
+
+    found = report.estimates
+    if found is not None:
+        found = found._replace(loss=known(found.loss), best_loss=known(found.best_loss), known=found.known & works)
+    return Report(known(report.loss), found)
 
 
 def averaged(state: RunState, t: Int[Array, ""]) -> RunState:

@@ -19,7 +19,10 @@ the cap.
   sigma = 0 violates.
 - Mode `faithful` is sequential without the clip; `corrected` is exact with it.
 - In the paper everybody can be asked. Where some cannot, the round is one of the clients A that can: k = min(k, |A|),
-  sigma_t the same share of k / |A|, p = 0 for the others, whose weights wait.
+  sigma_t the same share of k / |A|, R_t = k - |A| sigma_t, p = 0 for the others, whose weights wait. Only the K by
+  which Eq. (17) divides R_t is that of all clients: the proof of Theorem 1 adds rounds up with one factor eta / K
+  before all of them (Eqs. 39 to 42), and so still bounds the regret, with these R_t. Over |A|, a return in a round of
+  few would count for more than one in a round of many, and the sum would not be CEP.
 """
 
 from collections.abc import Sequence

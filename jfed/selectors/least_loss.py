@@ -59,8 +59,9 @@ class Options(SelectorOptions):
             return Probe(asked=view.available, num_images=jnp.int32(np.iinfo(np.int32).max))
 
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-            answered = ~jnp.isnan(view.probed) & (view.num_samples > 0)
-            loss = state.last_loss if self.loss == "last" else jnp.where(answered, view.probed, jnp.inf)
+            known = state.last_loss if self.loss == "last" else view.probed
+            # clients without images come last
+            loss = jnp.where((view.num_samples > 0) & ~jnp.isnan(known), known, jnp.inf)
             selected = ops.smallest(loss, params.k, view.available, jax.random.uniform(key, loss.shape))
             return state, Cohort(selected, jnp.full(selected.shape, jnp.nan))
 

@@ -172,6 +172,23 @@ def test_an_interrupted_run_ends_in_the_same_way(tmp_path):
         np.testing.assert_array_equal(resumed[name], whole[name])
 
 
+def test_the_best_model_survives_an_interruption(tmp_path):
+    """With steps this long the model gets worse from the first rounds on, so that the best one is from before it."""
+    where = points(
+        training__algorithm__learning_rate=0.5, controller__fixed=2, controller__budgets=(2.5,), eval_every=1
+    )
+    whole = run(where, [0, 1], LAYOUT)
+    assert (whole["num_steps"].values[:, 5:9] > 0).all()
+    loss = whole["test_loss"].values
+    assert (loss[:, 4:] == loss[:, 4:5]).all() and (loss < 1).all()
+    hasty = jfed.Layout(block_size=2, chunk_rounds=5, checkpoint_s=0, max_seconds=0)
+    with pytest.raises(Unfinished):
+        run(where, [0, 1], hasty, out=tmp_path)
+    resumed = run(where, [0, 1], LAYOUT, out=tmp_path)
+    for name in whole.data_vars:
+        np.testing.assert_array_equal(resumed[name], whole[name], err_msg=str(name))
+
+
 def test_a_model_that_breaks_is_left_out_and_tau_comes_back():
     stepper = Stepper(points(training__algorithm__learning_rate=0.5), [0])
     for t in range(1, 5):

@@ -1,4 +1,4 @@
-"""Eiffel's weights, q-FedAvg and agnostic learning in the engine, beside the NumPy reference, in float64."""
+"""Eiffel's weights and q-FedAvg in the engine, beside the NumPy reference, in float64."""
 
 import jax
 import jax.numpy as jnp
@@ -143,30 +143,6 @@ def test_q_fedavg_by_hand():
         )  # fmt: skip
     # Dw = 1, -2, -1; Delta = 1, -4, -4; h = 1 + 10, 4 + 20, 1 + 40
     assert float(moved["w"][0]) == pytest.approx(7 / 76)
-
-
-def test_agnostic_learning_is_that_of_the_reference():
-    """Whole batches, one step: every gradient and loss is known."""
-    with jax.enable_x64(True):
-        one = stepper(
-            selector=agnostic.Options(0.7), controller=fixed.Options(1), training__batch_size=30,
-            training__final_model="mean",
-        )  # fmt: skip
-        data = clients_data(one)
-        w, weight, mean = np.zeros(64), np.full(K, 1 / K), np.zeros(64)
-        for t in range(1, 13):
-            told = [svm(w, *data[k]) for k in range(K)]
-            losses, gradients = np.array([x[0] for x in told]), np.array([x[1] for x in told])
-            w, weight = q_fedavg.afl_step(w, weight, gradients, losses, RATE, 0.7)
-            mean = q_fedavg.afl_mean(mean, w, t - 1)
-            one.step(t)
-            state = one.host()
-            np.testing.assert_allclose(flat(state.weights), w, rtol=1e-9, atol=1e-13)
-            np.testing.assert_allclose(state.selector.weight[0], weight, rtol=1e-9, atol=1e-13)
-            np.testing.assert_allclose(flat(state.mean), mean, rtol=1e-9, atol=1e-13)
-        assert weight.min() < 0.1 < 0.3 < weight.max()
-        quality = one.finish()
-        np.testing.assert_allclose(quality.loss[0], [svm(mean, *data[k])[0] for k in range(K)], rtol=1e-9)
 
 
 @pytest.mark.proof
