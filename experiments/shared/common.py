@@ -50,7 +50,7 @@ def show(table: Table, console: Console) -> None:
 
 
 def _preset(arguments: Sequence[str], names: Sequence[str]) -> str:
-    """What --preset says; the first name if it says nothing that tyro would take."""
+    """Return what --preset says; the first name if it says nothing that tyro would take."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--preset", default=names[0])
     chosen = parser.parse_known_args(arguments)[0].preset
