@@ -24,7 +24,7 @@ TARGET = ">= 8"
 
 
 def whole_run(options: e3cs.Options, seeds: int) -> float:
-    """Seed-rounds per second of `jfed.run`: as `simulation`, and the partition, the checks and the data set as well."""
+    """Return seed-rounds per second of `jfed.run`: `simulation`, the partition, the checks and the data set."""
     points = [jfed.Point(jfed.replace(BASE, {"selector": options}), {"method": "e3cs"})]
     started = time.perf_counter()
     jfed.run(points, range(seeds), progress=False)
@@ -32,7 +32,7 @@ def whole_run(options: e3cs.Options, seeds: int) -> float:
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes."""
+    """Return all rows, and notes."""
     devices = len(jax.devices())
     cases = [
         ("quota 0.5", e3cs.Options(0.5), 128, devices, 64, TARGET if devices >= 2 else ""),

@@ -13,7 +13,7 @@ from jfed.runner import units
 
 
 def simulation(config: jfed.Config, seeds: int, devices: int, block: int) -> Callable[[], tuple[float, Record]]:
-    """A function that runs all seeds once: seed-rounds per second, and the sum of every record over rounds and seeds.
+    """Return a function that runs all seeds once: seed-rounds a second, and the sum of all records.
 
     Its time holds initial states, all rounds and the fetching of every round's record; compilation is apart.
     """
