@@ -14,7 +14,7 @@ from jfed.controllers import epochs, fixed
 from jfed.core.errors import ConfigError
 from jfed.core.interfaces import Model
 from jfed.core.options import is_static
-from jfed.core.types import ClientData, Cohort, Costs, Dims, Feedback, Plan, Problem, View
+from jfed.core.types import Cohort, Costs, Dims, Feedback, Plan, Problem, View
 from jfed.engine.lanes import LANES, Carried, Data, Jobs
 from jfed.envs import volatility
 from jfed.models import classifier

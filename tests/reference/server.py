@@ -133,7 +133,13 @@ def coefficients(steps: int, lr: float, momentum: float, prox: float) -> list[fl
 
 
 def fednova(
-    w: Params, moves: Mapping[int, Params], steps: Mapping[int, int], now: Round, lr: float, momentum: float, prox: float
+    w: Params,
+    moves: Mapping[int, Params],
+    steps: Mapping[int, int],
+    now: Round,
+    lr: float,
+    momentum: float,
+    prox: float,
 ) -> Params:
     """The next model."""
     weights = {i: p for i, p in now.weights().items() if steps[i] > 0 and p > 0}

@@ -50,7 +50,7 @@ def _walk(selector: Selector, params: Any, rounds: Rounds, key: Any) -> tuple[An
         seen = view(t, horizon, now, selector.needs_oracle)
         state, cohort = selector.select(jax.random.fold_in(key, t), state, params, seen)
         heard = jnp.where(cohort.selected, 1.0 / t, 0.0)  # whatever: schemes here must not learn from it
-        fed = Feedback(cohort.selected, cohort.selected, heard, heard)
+        fed = Feedback(selected=cohort.selected, succeeded=cohort.selected, latency_s=heard, loss=heard)
         return selector.update(state, params, seen, cohort, fed), (state, cohort)
 
     start = selector.init(jax.random.fold_in(key, 0), params)
