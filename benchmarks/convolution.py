@@ -20,8 +20,8 @@ from jax.sharding import Mesh, PartitionSpec
 from benchmarks import report
 from jfed import catalog
 from jfed.algorithms import local_sgd
-from jfed.core.types import Dims, Memory
-from jfed.engine.lanes import LANES, Data, Jobs
+from jfed.core.types import Dims
+from jfed.engine.lanes import LANES, Carried, Data, Jobs
 from jfed.models import classifier, cnn, losses
 
 CLIENTS, BATCH = 20, 40
@@ -79,12 +79,12 @@ def _ours(options: cnn.Options, inputs: classifier.Inputs) -> tuple[Callable[...
     clients = jnp.arange(CLIENTS, dtype=jnp.int32)
     jobs = Jobs(
         jnp.zeros(CLIENTS, jnp.int32), clients, jnp.ones(CLIENTS, jnp.int32),
-        jax.random.split(jax.random.key(0), CLIENTS),
+        jax.random.split(jax.random.key(0), CLIENTS), jnp.ones(CLIENTS, bool),
     )  # fmt: skip
 
     def train(weights: Any, data: Data) -> Any:
         own = jax.tree.map(lambda x: x[None], weights)
-        return LANES["sequential"].train(algorithm, own, params, data, jobs, Memory())[0]
+        return LANES["sequential"].train(algorithm, Carried(own), params, data, jobs).move
 
     return train, model.init(jax.random.key(1))
 

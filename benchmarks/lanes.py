@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks import report
 from benchmarks.rounds import CASES, CLIENTS, MOMENTUM, RATE, Case, setting
 from jfed.algorithms import local_sgd
-from jfed.core.types import Dims, Memory
-from jfed.engine.lanes import LANES, Data, Jobs
+from jfed.core.types import Dims
+from jfed.engine.lanes import LANES, Carried, Data, Jobs
 from jfed.models import classifier, losses
 from jfed.runner.memory import size
 
@@ -40,10 +40,11 @@ def timed(case: Case, runs: int, lane: str, precision: str | None) -> tuple[Call
         jnp.tile(jnp.arange(CLIENTS, dtype=jnp.int32), runs),
         jnp.tile(jnp.asarray(case.few), runs),
         jax.random.split(jax.random.key(0), runs * CLIENTS),
+        jnp.tile(jnp.asarray(case.few) > 0, runs),
     )
 
     def train(weights: Any, data: Data, jobs: Jobs) -> Any:
-        return LANES[lane].train(algorithm, weights, params, data, jobs, Memory())[0]
+        return LANES[lane].train(algorithm, Carried(weights), params, data, jobs).move
 
     with jax.default_matmul_precision(precision or "default"):
         compiled = jax.jit(train).lower(weights, data, jobs).compile()

@@ -24,8 +24,8 @@ from benchmarks import report, workers
 from jfed import catalog
 from jfed.algorithms import local_sgd
 from jfed.core import ops, prng
-from jfed.core.types import Dims, Memory
-from jfed.engine.lanes import LANES, Data, Jobs
+from jfed.core.types import Answers, Dims
+from jfed.engine.lanes import LANES, Carried, Data, Jobs
 from jfed.models import classifier, dense, losses
 
 CLIENTS, BATCH = 20, 45
@@ -106,11 +106,12 @@ def setting(case: Case) -> Setting:
 
     def round_of_one(weights: Any, data: Data, keys: Any, steps: Any) -> Any:
         client = jnp.arange(CLIENTS, dtype=jnp.int32)
-        jobs = Jobs(jnp.zeros(CLIENTS, jnp.int32), client, steps[0], keys)
-        updates, report, _ = LANES["sequential"].train(algorithm, weights, params, data, jobs, Memory())
-        share, returned = jnp.full(CLIENTS, 1 / CLIENTS), jnp.ones(CLIENTS, bool)
+        everybody = jnp.ones(CLIENTS, bool)
+        jobs = Jobs(jnp.zeros(CLIENTS, jnp.int32), client, steps[0], keys, everybody)
+        answer = LANES["sequential"].train(algorithm, Carried(weights), params, data, jobs)
+        answers = Answers(answer.move, answer.report, share=jnp.full(CLIENTS, 1 / CLIENTS), returned=everybody)
         own = jax.tree.map(lambda x: x[0], weights)
-        return jax.tree.map(lambda x: x[None], algorithm.aggregate(own, params, updates, report, share, returned)[0])
+        return jax.tree.map(lambda x: x[None], algorithm.aggregate(None, own, params, answers).weights)
 
     def train(devices: int) -> Callable[..., Any]:
         runs, shared = PartitionSpec("run"), PartitionSpec()

@@ -4,6 +4,8 @@ All are written for one run, have static shapes, take the number m as a dynamic 
 the count: a mask of m is a mask of exactly m, whatever the ties and the rounding.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
@@ -12,6 +14,11 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt32
 from jfed.core import prng
 
 Mask = Bool[Array, " n"]
+
+
+def where(mask: Bool[Array, "..."], new: Any, old: Any) -> Any:
+    """Return one of two trees, leaf by leaf, by a mask over their leading axes."""
+    return jax.tree.map(lambda x, y: jnp.where(mask.reshape(*mask.shape, *[1] * (x.ndim - mask.ndim)), x, y), new, old)
 
 
 def sortable(values: Float[Array, " n"]) -> Int[Array, " n"]:

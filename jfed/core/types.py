@@ -3,7 +3,7 @@
 One round, in this order (`engine/round.py` is the only file that knows it all):
 
     environment.observe -> selector.probe -> selector.select -> controller.plan -> environment.respond
-    -> algorithm (start, step ..., finish for each client that returns; then aggregate)
+    -> algorithm (start, step ..., finish for each client that returns; then aggregate on the server)
     -> selector.update, controller.update
 
 Every function here is written for ONE run and is pure. The engine batches it over runs. Three masks have
@@ -196,6 +196,34 @@ class Estimates(NamedTuple):
     divergence: Float[Array, "..."]
 
 
+class Facts(NamedTuple):
+    """What clients tell of their models beside the training loss, each fact only where the selector wants it.
+
+    A fact that is not wanted is None, and costs nothing. "All its images" are those that the client trains on, each
+    once; what is a mean over them is NaN for a client without any. Losses are in the model's own unit (nats for cross
+    entropy).
+
+    Attributes:
+        loss_before: mean loss of the received model on all its images, the model's penalty included.
+        loss_after: the same of its own model, where its local steps ended.
+        loss_sq: mean over all its images of the squared loss of one image, by the received model and without the
+            penalty; its square root is what Oort multiplies by the number of images.
+        accuracy: share of all its images that the received model gets right, in [0, 1].
+        gradient_norm: Euclidean norm of the gradient of `loss_before`, all layers together.
+        update_norm: Euclidean norm of what the local steps changed, its own model less the received one.
+        sketch: the same change in `Selector.sketch_size` dimensions: a random projection, fixed for a run and the same
+            for all clients, that keeps inner products on average.
+    """
+
+    loss_before: Float[Array, "..."] | None = None
+    loss_after: Float[Array, "..."] | None = None
+    loss_sq: Float[Array, "..."] | None = None
+    accuracy: Float[Array, "..."] | None = None
+    gradient_norm: Float[Array, "..."] | None = None
+    update_norm: Float[Array, "..."] | None = None
+    sketch: Float[Array, "... dimensions"] | None = None
+
+
 class Feedback(NamedTuple):
     """What the server learns of the outcome: zero or False where a client was not selected.
 
@@ -203,12 +231,13 @@ class Feedback(NamedTuple):
         selected: the cohort.
         succeeded: those of the cohort who returned.
         latency_s: how long the server waited for each of the cohort.
-        loss: mean training loss that a returned client reports; NaN where there is none.
+        loss: mean minibatch loss over the local steps of a returned client; NaN where there is none.
         costs: what the cohort spent.
         share: what each returned client weighed in the average.
         estimates: of the returned clients, where the algorithm makes any; otherwise None.
         kept: whether the average was finite, and so became the global model.
         idle_s: how long this round takes if nobody is selected.
+        facts: of each client, as the selector wants them; NaN for who did not return. All None if it wants none.
     """
 
     selected: Bool[Array, " clients"]
@@ -220,9 +249,10 @@ class Feedback(NamedTuple):
     estimates: Estimates | None = None
     kept: Bool[Array, ""] | None = None
     idle_s: Float[Array, ""] | float = 0.0
+    facts: Facts = Facts()
 
     def heard(self, before: Float[Array, " clients"]) -> Float[Array, " clients"]:
-        """The last known loss of each client: of the received model where clients estimate it, or of training.
+        """Return the last known loss of each client: of the received model where clients estimate it, or of training.
 
         Args:
             before: what was known before this round, which stays for whoever did not return.
@@ -262,15 +292,71 @@ class Report(NamedTuple):
     estimates: Estimates | None = None
 
 
-class Memory(NamedTuple):
-    """What an algorithm keeps from round to round; () where it keeps nothing.
+# ------------------------------------------------------------------------------- between server and clients
+
+
+class Received(NamedTuple):
+    """What a client has before it when it begins.
 
     Attributes:
-        own: a client's.
-        best: the best global model so far.
-        steps: how many the client will make in this round.
+        weights: the global model.
+        steps: how many it will make in this round.
+        server: the server's state, of which a client uses what the server sends; None where it keeps nothing.
+        memory: what the client itself remembers; None where an algorithm gives clients no memory.
+        best: the best global model so far, by the clients' estimates; None where they make none.
     """
 
-    own: State = ()
-    best: Weights = ()
-    steps: Int[Array, ""] | tuple[()] = ()
+    weights: Weights
+    steps: Int[Array, ""]
+    server: State = None
+    memory: State = None
+    best: Weights = None
+
+
+class Answer(NamedTuple):
+    """What a client ends with.
+
+    Attributes:
+        move: its own model less the received one.
+        report: what it says of its training.
+        memory: what it will remember in the next round in which it takes part; None where it has no memory.
+        more: whatever else the server's `aggregate` needs of it.
+    """
+
+    move: Weights
+    report: Report
+    memory: State = None
+    more: Any = None
+
+
+class Answers(NamedTuple):
+    """What came back of a round, as the server sees it; leading axis slots.
+
+    Slots without a client that returned hold numbers without meaning, even NaN: `returned` tells them.
+
+    Attributes:
+        moves, more, reports: see `Answer`.
+        share: what each weighs in the average, by the reading of the deadline; adds up to less than 1 over those who
+            returned where the global model stands in for who is missing.
+        returned: whose slots are real.
+    """
+
+    moves: Weights
+    reports: Report
+    share: Float[Array, " slots"]
+    returned: Bool[Array, " slots"]
+    more: Any = None
+
+
+class Aggregated(NamedTuple):
+    """What the server makes of a round.
+
+    Attributes:
+        weights: the next global model.
+        server: the server's next state; None where it keeps nothing.
+        reports: those of the clients, with what only the server can know of them filled in.
+    """
+
+    weights: Weights
+    server: State
+    reports: Report

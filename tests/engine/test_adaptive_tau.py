@@ -13,7 +13,7 @@ import jfed
 from jfed.algorithms import estimating
 from jfed.controllers import adaptive, fixed, objective
 from jfed.core.errors import ConfigError, Unfinished
-from jfed.core.types import ClientData, Costs, Dims, Memory, Problem
+from jfed.core.types import Answers, ClientData, Costs, Dims, Problem, Received
 from jfed.engine import simulate
 from jfed.envs import edge
 from jfed.selectors import everybody
@@ -240,9 +240,10 @@ def test_estimates_of_quadratic_losses():
         own = algorithm.remember(jax.random.key(i), {"w": jnp.zeros(1)}, data.positions)
         for w in (0.0, 1.0):
             weights = {"w": jnp.full(1, w)}
-            local = algorithm.start(jax.random.key(9), weights, params, data, Memory(own, weights, jnp.int32(1)))
+            received = Received(weights, jnp.int32(1), memory=own, best=weights)
+            local = algorithm.start(jax.random.key(9), received, params, data)
             local = algorithm.step(local, weights, params, data)
-            (move, gradient), report, own = algorithm.finish(local, weights)
+            move, report, own, gradient = algorithm.finish(local, weights, params)
         assert float(report.estimates.beta) == pytest.approx(a)
         assert float(report.estimates.rho) == pytest.approx(a * abs((eta * a * centre + 1) / 2 - centre), rel=1e-5)
         assert float(report.estimates.loss) == pytest.approx(a / 2 * (1 - centre) ** 2)
@@ -251,10 +252,11 @@ def test_estimates_of_quadratic_losses():
         gradients.append(gradient)
     both, each = jax.tree.map(lambda *x: jnp.stack(x), *told), jax.tree.map(lambda *x: jnp.stack(x), *gradients)
     share, mean = jnp.array([0.75, 0.25]), 0.75 * centres[0] + 0.25 * centres[1]
-    _, report = algorithm.aggregate({"w": jnp.ones(1)}, params, (each, each), both, share, jnp.ones(2, bool))
+    answers = Answers(each, both, share, jnp.ones(2, bool), more=each)
+    report = algorithm.aggregate(None, {"w": jnp.ones(1)}, params, answers).reports
     np.testing.assert_allclose(report.estimates.divergence, [a * abs(c - mean) for c in centres], rtol=1e-6)
     few = share / 4  # of eight clients two returned, and the global model stands in for the others
-    _, report = algorithm.aggregate({"w": jnp.ones(1)}, params, (each, each), both, few, jnp.ones(2, bool))
+    report = algorithm.aggregate(None, {"w": jnp.ones(1)}, params, answers._replace(share=few)).reports
     np.testing.assert_allclose(report.estimates.divergence, [a * abs(c - mean) for c in centres], rtol=1e-6)
 
 

@@ -14,7 +14,7 @@ from jfed.algorithms import q_fedavg as algorithm
 from jfed.controllers import adaptive, fixed, objective
 from jfed.controllers import eiffel as control
 from jfed.core.errors import ConfigError
-from jfed.core.types import Dims, Estimates, Report
+from jfed.core.types import Answers, Dims, Estimates, Report
 from jfed.data.load import load
 from jfed.envs import edge
 from jfed.selectors import agnostic, eiffel, everybody, least_loss, uniform
@@ -137,10 +137,9 @@ def test_q_fedavg_by_hand():
         blank = jnp.zeros(3)
         report = Report(blank, Estimates(blank, blank, blank, blank, blank > 0, blank))
         params = algorithm.Params(estimating.Params(jnp.float64(0.1)), jnp.float64(1.0))
-        moved, _ = made.aggregate(
-            {"w": jnp.zeros(1)}, params, (moves, moves, jnp.array([1.0, 2.0, 4.0])), report, jnp.ones(3) / 3,
-            jnp.ones(3, bool),
-        )  # fmt: skip
+        whole = (moves, jnp.array([1.0, 2.0, 4.0]))
+        answers = Answers(moves, report, share=jnp.ones(3) / 3, returned=jnp.ones(3, bool), more=whole)
+        moved = made.aggregate(None, {"w": jnp.zeros(1)}, params, answers).weights
     # Dw = 1, -2, -1; Delta = 1, -4, -4; h = 1 + 10, 4 + 20, 1 + 40
     assert float(moved["w"][0]) == pytest.approx(7 / 76)
 

@@ -90,7 +90,11 @@ def saved(out):
 # ------------------------------------------------------------------------------------------- the same bits
 
 
-@pytest.mark.parametrize(("base", "scheme"), [(SELECTION, "e3cs-0.5"), (TRAINING, "uniform")], ids=["alone", "trained"])
+# Whose server and clients keep something, too.
+KEEPING = jfed.replace(TRAINING, {"training.algorithm": "scaffold"})
+
+
+@pytest.mark.parametrize(("base", "scheme"), [(SELECTION, "e3cs-0.5"), (KEEPING, "uniform")], ids=["alone", "trained"])
 def test_an_interrupted_run_goes_on_to_the_same_bits(base, scheme, chunks, tmp_path):
     layout, where = EVERY, points(base, scheme, eval_every=2)
     never = run(where, [0, 1], layout)

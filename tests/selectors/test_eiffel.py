@@ -30,10 +30,21 @@ def walk(options, loss, num_samples, power, demand, failed=None):
     def rounds(loss, failed):
         def one(state, row):
             t, loss, failed = row
-            view = View(t, jnp.int32(ROUNDS), everybody, jnp.asarray(num_samples), context, nothing, nothing, None)
+            view = View(
+                round=t,
+                horizon=jnp.int32(ROUNDS),
+                available=everybody,
+                num_samples=jnp.asarray(num_samples),
+                context=context,
+                probed=nothing,
+                probed_accuracy=nothing,
+                oracle=None,
+            )
             state, cohort = member.select(jax.random.key(t), state, params, view)
             came = cohort.selected & ~failed
-            feedback = Feedback(cohort.selected, came, nothing, jnp.where(came, loss, jnp.nan))
+            feedback = Feedback(
+                selected=cohort.selected, succeeded=came, latency_s=nothing, loss=jnp.where(came, loss, jnp.nan)
+            )
             state = member.update(state, params, view, cohort, feedback)
             return state, (cohort.selected, cohort.importance, state.age, state.last_loss)
 

@@ -18,14 +18,25 @@ def one_round(options, k, available, probed=None, last=(-jnp.inf,) * K, sizes=(1
     params = jax.tree.map(jnp.asarray, options.params(Problem(K, k, 10)))
     nothing = jnp.full(K, jnp.nan)
     view = View(
-        jnp.int32(1), jnp.int32(10), jnp.asarray(available), jnp.asarray(sizes, jnp.int32), jnp.ones((K, 1)),
-        nothing if probed is None else jnp.asarray(probed), nothing, None,
-    )  # fmt: skip
+        round=jnp.int32(1),
+        horizon=jnp.int32(10),
+        available=jnp.asarray(available),
+        num_samples=jnp.asarray(sizes, jnp.int32),
+        context=jnp.ones((K, 1)),
+        probed=nothing if probed is None else jnp.asarray(probed),
+        probed_accuracy=nothing,
+        oracle=None,
+    )
     state, cohort = member.select(jax.random.key(0), least_loss.State(jnp.asarray(last)), params, view)
     asked = None if member.probe is None else member.probe(jax.random.key(0), state, params, view)
 
     def hear(loss, came):
-        feedback = Feedback(cohort.selected, jnp.asarray(came) & cohort.selected, nothing, jnp.asarray(loss))
+        feedback = Feedback(
+            selected=cohort.selected,
+            succeeded=jnp.asarray(came) & cohort.selected,
+            latency_s=nothing,
+            loss=jnp.asarray(loss),
+        )
         return np.asarray(member.update(state, params, view, cohort, feedback).last_loss)
 
     return np.flatnonzero(cohort.selected).tolist(), asked, hear
