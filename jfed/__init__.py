@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from jfed.core.errors import ConfigError as ConfigError
     from jfed.core.prng import crossed_seeds as crossed_seeds
     from jfed.core.prng import seeds as seeds
+    from jfed.data.arrays import arrays as arrays
+    from jfed.data.options import DataOptions as DataOptions
     from jfed.engine.outcomes import outcomes as outcomes
     from jfed.results.load import load as load
     from jfed.runner.run import run as run
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 
 _HOME = {
+    "arrays": "jfed.data.arrays",
+    "DataOptions": "jfed.data.options",
     "load": "jfed.results.load",
     "Config": "jfed.config",
     "Training": "jfed.config",
