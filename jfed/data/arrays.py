@@ -139,11 +139,11 @@ def _from_file(path: Path, *_: int) -> Arrays:
 def _parts(path: Path) -> dict[str, NDArray[Any]]:
     advice = "write it with numpy.savez(file, images=..., labels=...)"
     try:
-        found = np.load(path, allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            raise DataError(f"{path} holds one array without a name: {advice}")
-        with found as archive:
-            return {name: archive[name] for name in archive.files}
+        with path.open("rb") as file:
+            found = np.load(file, allow_pickle=False)
+            if isinstance(found, np.ndarray):
+                raise DataError(f"{path} holds one array without a name: {advice}")
+            return {name: found[name] for name in found.files}
     except DataError:
         raise
     except Exception as error:  # whatever the readers of zip files and arrays raise
