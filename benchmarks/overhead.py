@@ -12,6 +12,7 @@ import jax
 
 import jfed
 from benchmarks import report
+from jfed import catalog
 from jfed.data import load
 
 ROUNDS = 10
@@ -46,5 +47,6 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
 
     alone()  # compiles
     plain, full = report.interleaved(repeats, alone, whole)
-    case = f"{base.training.dataset}, {ROUNDS} rounds: evaluation, checkpoints, results and progress, all in all"
+    name = catalog.label(base.training.dataset)
+    case = f"{name}, {ROUNDS} rounds: evaluation, checkpoints, results and progress, all in all"
     return [report.row(case, "s", full, plain, "training, one evaluation", "<= 1.10")], []

@@ -31,10 +31,10 @@ from jfed.analysis import jain, selection_heat
 from jfed.config import Config
 from jfed.controllers import epochs
 from jfed.core.errors import require
-from jfed.data.load import load
 from jfed.envs import exchange
 from jfed.measures.costs import mean_until
 from jfed.report.targets import first_reached
+from jfed.runner.feed import dataset
 from jfed.sweep import Point, methods
 
 SCHEMES = ("uniform", "rbcs-f-5", "rbcs-f-20", "rbcs-f-50", "fedcs-3")
@@ -67,7 +67,7 @@ def points(settings: Settings) -> list[Point]:
     for name in ("schemes", "gamma1"):
         require(len(getattr(settings, name)) > 0, f"Give at least one of --{name}.")
     require(min(settings.gamma1) > 0, f"gamma1 must be positive, found {min(settings.gamma1):g}.")
-    num_classes = load(settings.dataset, settings.data_dir).num_classes
+    num_classes = dataset(settings.dataset, settings.data_dir).num_classes
     found = []
     for gamma in settings.gamma1:
         options = (("alpha", gamma * num_classes), ("rounded", 1.0))

@@ -72,6 +72,8 @@ if TYPE_CHECKING:
     from jfed.core.types import Problem as Problem
     from jfed.core.types import Report as Report
     from jfed.core.types import View as View
+    from jfed.data.arrays import arrays as arrays
+    from jfed.data.options import DataOptions as DataOptions
     from jfed.engine.outcomes import outcomes as outcomes
     from jfed.models.classifier import ModelOptions as ModelOptions
     from jfed.results.load import load as load
@@ -93,6 +95,7 @@ _HOME = {
     "ControllerOptions": "jfed.core.members",
     "Costs": "jfed.core.types",
     "DataError": "jfed.core.errors",
+    "DataOptions": "jfed.data.options",
     "Dims": "jfed.core.types",
     "Environment": "jfed.core.interfaces",
     "EnvironmentOptions": "jfed.core.members",
@@ -115,6 +118,7 @@ _HOME = {
     "SelectorOptions": "jfed.core.members",
     "Training": "jfed.config",
     "View": "jfed.core.types",
+    "arrays": "jfed.data.arrays",
     "as_arrays": "jfed.core.options",
     "crossed_seeds": "jfed.core.prng",
     "load": "jfed.results.load",

@@ -27,8 +27,8 @@ PLAIN = {"core.errors", "core.version"}  # what is known where jax is not
 ALLOWED = CORE | {
     "core": set(),
     **{name: {"core"} for name in ROOMS},
-    "catalog": {"core", "models"},  # which finds what is in the rooms, and knows none of it by name
-    "config": {"core", "algorithms", "catalog"},
+    "catalog": {"core", "models", "data"},  # which finds what is in the rooms, and knows none of it by name
+    "config": {"core", "algorithms", "data", "catalog"},
     "sweep": {"core", "config", "catalog"},
     "paths": {"core"},
     "engine": {"core", *ROOMS, *SETTINGS},

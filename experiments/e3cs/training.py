@@ -19,6 +19,7 @@ from jfed import catalog
 from jfed.config import Config
 from jfed.core.errors import require
 from jfed.core.members import Mode
+from jfed.runner.feed import dataset
 from jfed.sweep import Point, methods
 
 SCHEMES = ("uniform", "fedcs", "pow-d", "e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-inc")
@@ -32,7 +33,7 @@ class Settings(Shared):
     mode: Mode = "faithful"
     """E3CS as published, or corrected (exact sampling, clipped exponent)."""
     partitions: tuple[str, ...] = ("primary",)
-    """iid, primary (80 % of a client's images have one label) or dirichlet (--set training.partition_options)."""
+    """iid, primary (of a client's images 80 % have one label), dirichlet (by training.partition_options) or natural."""
     algorithms: tuple[str, ...] = ("fedavg",)
     """fedavg, fedprox."""
     cohort_sizes: tuple[int, ...] = (20,)
@@ -88,11 +89,11 @@ def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Seque
     }
 
 
-def study(dataset: str) -> Study:
+def study(name: str) -> Study:
     """Return what the report on a data set is about."""
     names = {"emnist_letters": "emnist_e3cs", "cifar10": "cifar_e3cs"}
     return Study(
-        name=names.get(dataset, f"{dataset}_e3cs"),
+        name=names.get(name, f"{name}_e3cs"),
         settings=("partition", "algorithm", "k"),
         metrics={"cep": "Cumulative effective participation"} | ACCURACIES,
         columns=columns,
@@ -103,4 +104,4 @@ def study(dataset: str) -> Study:
 def main(settings: Settings) -> None:
     """Run what is missing, then write tables and figures."""
     flags = ("num_clients", "cohort_size", "training.partition", "training.algorithm")
-    run(settings, points(settings), study(settings.dataset), flags)
+    run(settings, points(settings), study(dataset(settings.dataset, settings.data_dir).name), flags)

@@ -18,9 +18,9 @@ from experiments.shared.training_report import Study, per_run
 from jfed.analysis import compare, comparisons_table, lines, stacked_lines
 from jfed.config import digest
 from jfed.core.errors import require
-from jfed.data.load import load
 from jfed.measures.fairness import fairness
 from jfed.results.load import part
+from jfed.runner.feed import dataset
 from jfed.sweep import Point
 
 MEASURES = {
@@ -153,4 +153,4 @@ def written(runs: pd.DataFrame, settings: Settings) -> str:
     """Write the table of runs; what titles say of the data."""
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)
     runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
-    return load(settings.dataset, settings.data_dir).title
+    return dataset(settings.dataset, settings.data_dir).title

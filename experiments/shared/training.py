@@ -16,9 +16,9 @@ from jfed.algorithms import local_sgd
 from jfed.algorithms.deadline import Reading
 from jfed.config import Training
 from jfed.core.errors import require
-from jfed.data.load import load
 from jfed.paths import parse_axes, parse_settings, require_tune_seeds
 from jfed.results.load import part, swept
+from jfed.runner.feed import dataset
 from jfed.sweep import Point, changed, coordinate, product
 
 
@@ -31,7 +31,8 @@ class Settings:
     out: Path
     """Where results, tables and figures go; what is done there is not done again."""
     dataset: str
-    """digits ships with jfed; for mnist, fashion_mnist, emnist_letters and cifar10 see `jfed data get`."""
+    """digits ships with jfed; for mnist, fashion-mnist, emnist-letters and cifar10 see `jfed data get`. synthetic-1-1
+    and the like are made; FILE.npz holds your own images, labels, test_images, test_labels and clients."""
     model: str
     """A name that `jfed list` prints."""
     data_dir: str | None = None
@@ -116,7 +117,7 @@ def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequenc
     swept_names = [coordinate(path) for path in axes]
     results = computed(settings, every, flags)
     output = Output(settings.out)
-    data = load(settings.dataset, settings.data_dir).title
+    data = dataset(settings.dataset, settings.data_dir).title
     frames = [setting_report(part(results, rows), level, settings.targets, data, study, every, output, console)
               for level, rows in swept(results)]  # fmt: skip
     runs = pd.concat(frames).drop_duplicates(["scheme", *study.settings, *swept_names, "seed"])

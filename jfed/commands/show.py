@@ -18,13 +18,11 @@ class Settings:
 def main(_: Settings, console: Console) -> None:
     """Print every room's table."""
     from jfed import catalog
-    from jfed.data.load import names
-    from jfed.data.partition import PARTITIONS
+    from jfed.data.partition import NATURAL, PARTITIONS
 
     rows: dict[str, Any] = {
         **{f"{room.word}s": catalog.entries(field) for field, room in catalog.ROOMS.items()},
-        "partitions": PARTITIONS,
-        "data sets": names(),
+        "partitions": [*PARTITIONS, NATURAL],
     }
     for name, members in rows.items():
         console.print(f"{name:12} {', '.join(members)}", highlight=False)

@@ -74,6 +74,11 @@ class Options(ModelOptions):
         sizes = (*self.channels, *self.hidden, self.kernel, self.pool, self.pool_stride)
         require(min(sizes) >= 1, f"A convolutional network needs sizes of at least 1, found {self}.")
         require(len(self.channels) >= 1, "A convolutional network needs at least one convolution.")
+        require(
+            len(inputs.shape) == 3,
+            f"A convolutional network needs images (height, width, channels), found examples of shape {inputs.shape}:"
+            " choose another model, such as linear or mlp, or give images a last axis of channels.",
+        )
         side = min(inputs.shape[:2])
         for i in range(len(self.channels)):
             side -= self.kernel - 1 if self.padding == "valid" else 0

@@ -33,8 +33,8 @@ class Dense(linen.Module):
     num_classes: int
 
     @linen.compact
-    def __call__(self, images: Float[Array, "batch height width channels"]) -> Float[Array, "batch classes"]:
-        """Return the logits of scaled images."""
+    def __call__(self, images: Float[Array, "batch ..."]) -> Float[Array, "batch classes"]:
+        """Return the logits of scaled examples."""
         x = images.reshape(images.shape[0], -1)
         for i, width in enumerate(self.hidden):
             x = linen.relu(linen.Dense(width, name=f"hidden_{i}", param_dtype=x.dtype)(x))

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import optax
 from jax import Array
-from jaxtyping import Bool, Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, Num
 
 from jfed.core.interfaces import Grades, Loss, Model
 from jfed.core.types import Weights
@@ -26,7 +26,7 @@ def mean_loss(model: Model) -> Loss:
     """Return the mean loss over the real images of a batch, 0 if there is none, plus the model's penalty once."""
 
     def loss(
-        weights: Weights, images: UInt8[Array, "batch h w c"], labels: Int[Array, " batch"], real: Bool[Array, " batch"]
+        weights: Weights, images: Num[Array, "batch ..."], labels: Int[Array, " batch"], real: Bool[Array, " batch"]
     ) -> Float[Array, ""]:
         each = model.grade(model.logits(weights, images), labels).loss
         return jnp.sum(jnp.where(real, each, 0.0)) / jnp.maximum(real.sum(), 1) + model.penalty(weights)

@@ -55,8 +55,8 @@ class Margin(linen.Module):
     """w.x of each image."""
 
     @linen.compact
-    def __call__(self, images: Float[Array, "batch height width channels"]) -> Float[Array, "batch 1"]:
-        """Return the margins of scaled images."""
+    def __call__(self, images: Float[Array, "batch ..."]) -> Float[Array, "batch 1"]:
+        """Return the margins of scaled examples."""
         x = images.reshape(images.shape[0], -1)
         zero = linen.initializers.zeros_init()
         return linen.Dense(1, use_bias=False, name="out", kernel_init=zero, param_dtype=x.dtype)(x)
