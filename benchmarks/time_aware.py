@@ -14,7 +14,7 @@ from jax import Array
 
 import jfed
 from benchmarks import report, workers
-from benchmarks.simulation import simulation
+from benchmarks.simulation import shared, simulation
 from jfed.config import problem
 from jfed.engine.round import Record
 from jfed.envs import exchange, wireless
@@ -35,11 +35,11 @@ CALLS = 20  # of a small function, in one measurement
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
     """Return all rows, and notes."""
-    devices, rows, notes = len(jax.devices()), [], []
+    (devices, block), rows, notes = shared(SEEDS, BLOCK), [], []
     target = ">= 5" if devices >= 2 else ""
     with workers.Worker("time_loop.py") as worker:
         for name, config in (("rbcs_f", RBCS_F), ("cs_ucb_q", CS_UCB_Q)):
-            once = simulation(config, SEEDS, devices, BLOCK)
+            once = simulation(config, SEEDS, devices, block)
             once()
             ours, theirs = [], []
 
@@ -58,7 +58,7 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
                 return rounds / answer["seconds"]
 
             measured, loop = report.interleaved(repeats, measure, baseline)
-            case = f"{name}; {SEEDS} seeds, {devices} device{'s' if devices > 1 else ''}, block {BLOCK}"
+            case = f"{name}; {SEEDS} seeds, {devices} device{'s' if devices > 1 else ''}, block {block}"
             rows.append(report.row(case, "seed-rounds/s", measured, loop, "NumPy loop", target))
             notes.append(f"Seconds a simulated round of {name}: jfed {ours[0]:.3f}, NumPy loop {np.mean(theirs):.3f}.")
     rows.append(_ridge(repeats))

@@ -276,35 +276,28 @@ def test_a_fixed_tau_until_the_budget_is_spent_needs_no_estimates():
     assert (unending["num_steps"].values == 5 * K).all()
 
 
+ESTIMATES = 'Adaptive tau, and the stop rule "best", need clients that make estimates: set training.algorithm'
+
+
 @pytest.mark.parametrize(
     ("delta", "sentence"),
     [
-        ({"controller.budgets": ()}, "needs a budget"),
-        ({"controller.budgets": (0.0,)}, "A budget must be positive, found 0"),
-        ({"controller.budgets": (float("nan"),)}, "A budget must be positive"),
-        ({"controller.phi": 0.0}, "phi must be positive"),
-        ({"controller.tau_max": 0}, "tau_max must lie in 1 .. 1000"),
-        ({"controller.growth": 0}, "growth must be at least 1"),
-        ({"environment.power": (1.0, 0.0)}, "compute power must be positive"),
+        ({"controller.budgets": ()}, "Adaptive tau needs a budget."),
+        ({"controller.budgets": (0.0,)}, "A budget must be positive, found 0."),
+        ({"controller.budgets": (float("nan"),)}, "A budget must be positive, found nan."),
+        ({"controller.phi": 0.0}, "phi must be positive, found 0."),
+        ({"controller.tau_max": 0}, "tau_max must lie in 1 .. 1000, found 0."),
+        ({"controller.growth": 0}, "growth must be at least 1, found 0."),
+        ({"environment.power": (1.0, 0.0)}, "A client's compute power must be positive, found"),
         ({"environment.step_s": (-1.0, 0.1)}, "step_s is a mean and a deviation"),
         ({"environment.demand": (2.0, 1.0)}, "demand must be a positive range"),
+        ({"training.algorithm": "fedavg", "training.final_model": "last"}, ESTIMATES),
         (
-            {"training.algorithm": "fedavg", "training.final_model": "last"},
-            "clients that make estimates",
+            {"training.algorithm": "fedavg", "controller.fixed": 3, "controller.stop": "last"},
+            "To return the best model needs clients that estimate it",
         ),
-        (
-            {
-                "training.algorithm": "fedavg",
-                "controller.fixed": 3,
-                "controller.stop": "last",
-            },
-            "best model needs",
-        ),
-        (
-            {"training.algorithm": "fedavg", "controller.fixed": 3},
-            "clients that make estimates",
-        ),
-        ({"controller.last_steps": 2}, "last_steps must be 0 or 1"),
+        ({"training.algorithm": "fedavg", "controller.fixed": 3}, ESTIMATES),
+        ({"controller.last_steps": 2}, "last_steps must be 0 or 1, found 2."),
     ],
 )
 def test_what_makes_no_sense_is_refused(delta, sentence):
@@ -313,5 +306,5 @@ def test_what_makes_no_sense_is_refused(delta, sentence):
 
 
 def test_adaptive_tau_needs_training():
-    with pytest.raises(ConfigError, match="clients that make estimates"):
+    with pytest.raises(ConfigError, match=ESTIMATES):
         run([jfed.Point(jfed.replace(BASE, {"training": None}), {})], [0], LAYOUT)

@@ -196,16 +196,25 @@ def test_the_mean_model_stays_where_a_run_has_ended():
 @pytest.mark.parametrize(
     ("delta", "sentence"),
     [
-        ({"training.algorithm": algorithm.Options(q=-1.0)}, "q must be finite and not negative"),
-        ({"training.algorithm": algorithm.Options(learning_rate=0.0)}, "learning rate must be positive"),
-        ({"selector": agnostic.Options(-1.0)}, "agnostic weights must not be negative"),
-        ({"environment.power": ()}, "compute power must be positive"),
-        ({"environment.power": (0.0,)}, "compute power must be positive"),
-        ({"environment.demand": (0.0, 0.0)}, "demand must be a positive range"),
-        ({"environment.demand": (-1.0, 1.0)}, "demand must be a positive range"),
-        ({"controller": adaptive.Options(budgets=(0.15,), cost="sum")}, "which costs about 0.58 or more"),
-        ({"controller": adaptive.Options(budgets=(0.15,), fixed=10)}, "which costs about 0.26 or more"),
-        ({"environment.transfers": -1}, "transfers must not be negative"),
+        ({"training.algorithm": algorithm.Options(q=-1.0)}, "q must be finite and not negative, found -1."),
+        (
+            {"training.algorithm": algorithm.Options(learning_rate=0.0)},
+            "The learning rate must be positive and finite, found 0.",
+        ),
+        ({"selector": agnostic.Options(-1.0)}, "The rate of agnostic weights must not be negative, found -1."),
+        ({"environment.power": ()}, r"A client's compute power must be positive, found \(\)"),
+        ({"environment.power": (0.0,)}, r"A client's compute power must be positive, found \(0.0,\)"),
+        ({"environment.demand": (0.0, 0.0)}, r"demand must be a positive range \(low, high\), found \(0.0, 0.0\)"),
+        ({"environment.demand": (-1.0, 1.0)}, r"demand must be a positive range \(low, high\), found \(-1.0, 1.0\)"),
+        (
+            {"controller": adaptive.Options(budgets=(0.15,), cost="sum")},
+            "A budget of 0.15 is too small for one round, which costs about 0.58 or more",
+        ),
+        (
+            {"controller": adaptive.Options(budgets=(0.15,), fixed=10)},
+            "A budget of 0.15 is too small for one round, which costs about 0.26 or more",
+        ),
+        ({"environment.transfers": -1}, "transfers must not be negative, found -1."),
         ({"controller": adaptive.Options(budgets=(0.05,))}, "too small for one round, which costs about 0.116 or more"),
     ],
 )

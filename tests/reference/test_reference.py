@@ -212,5 +212,5 @@ def test_baseline_selectors():
     np.testing.assert_array_equal(selectors.pow_d(losses, candidates, 1, ties), mask(0, 0, 1, 0))
     last = np.array([np.inf, np.inf, 2.0, np.inf])  # unseen first, smaller tie number first
     np.testing.assert_array_equal(selectors.rpow_d(last, candidates, 1, ties), mask(1, 0, 0, 0))
-    with pytest.raises(ValueError, match="fewer"):
+    with pytest.raises(ValueError, match="fewer eligible clients than k"):
         selectors.pow_d(losses, candidates, 4, ties)
