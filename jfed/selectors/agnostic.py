@@ -8,8 +8,8 @@ received model.
     w <- w - eta sum_k lambda_k grad F_k        lambda <- Proj(lambda + gamma_l F)
 
 *Departures.* The weights are what a client's model counts in the average: with one local step (`controllers/fixed`)
-that is the method; with more it is its federated form. F is what clients tell of themselves; one that does not return
-does not change its weight. The method's result is the mean of all models: set `Training.returns` to "mean".
+that is the method; with more it is its federated form. F is what clients tell of themselves; to the weight of one that
+does not return nothing is added. The method's result is the mean of all models: set `Training.returns` to "mean".
 """
 
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ import pytest
 from reference import adaptive_tau as reference
 
 from jfed.controllers import adaptive, objective
-from jfed.core.types import Costs, Dims, Problem
+from jfed.core.types import Cohort, Costs, Dims, Feedback, Problem, View
 
 SEARCH = jax.jit(adaptive.search)
 
@@ -17,6 +17,31 @@ def test_the_factor_is_in_the_first_term_alone(alpha, h):
     """eta beta is 1 and delta / beta is 1: 7 alpha in the first term, 3 in the second, never below 0."""
     x, beta, delta, eta = (jnp.float32(v) for v in (3.0, 2.0, 2.0, 0.5))
     assert float(objective.drift(x, beta, delta, eta, jnp.float32(alpha))) == pytest.approx(h, abs=1e-5)
+
+
+def test_the_factor_is_the_mean_by_images_over_those_who_returned():
+    """Images 4, 2 and 6, importance 1, 4 and 3: (4 + 18) / 10 without the second; as before with nobody."""
+    options = adaptive.Options(budgets=(100.0,), weighted=True)
+    free = Costs(step=jnp.zeros((1, 3)), exchange=jnp.zeros((1, 3)))
+    params = jax.tree.map(jnp.asarray, options.params(Problem(3, 3, 10, learning_rate=0.1, costs=free)))
+    made, images, nothing = options.make(Dims(3, 3)), jnp.array([4, 2, 6]), jnp.full(3, jnp.nan)
+    view = View(
+        round=jnp.int32(1), horizon=jnp.int32(10), available=jnp.ones(3, bool), num_samples=images,
+        context=jnp.ones((3, 1)), probed=nothing, probed_accuracy=nothing, oracle=None,
+    )  # fmt: skip
+    cohort = Cohort(selected=jnp.ones(3, bool), inclusion=nothing, importance=jnp.array([1.0, 4.0, 3.0]))
+
+    @jax.jit
+    def after(state, succeeded):
+        feedback = Feedback(
+            selected=cohort.selected, succeeded=succeeded, latency_s=jnp.zeros(3), loss=nothing, costs=free
+        )
+        return made.update(state, params, view, cohort, feedback)
+
+    state = made.init(jax.random.key(0), params, images)
+    for who, alpha in ((0, 0, 0), 1.0), ((1, 0, 1), 2.2), ((0, 0, 0), 2.2), ((1, 1, 1), 2.5):
+        state = after(state, jnp.array(who, bool))
+        assert float(state.alpha) == pytest.approx(alpha)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 1.7])
