@@ -22,7 +22,7 @@ import jax
 out, devices, rounds, most = sys.argv[1], *map(int, sys.argv[2:])
 jax.config.update("jax_num_cpu_devices", devices)
 import jfed
-from jfed.engine import watch
+from jfed.runner import watch
 watch.CHUNK_S = 0.2 if most < 1000 else 1e9
 watch.GROWTH = most
 training = jfed.Training(samples_per_client=20, batch_size=8, test_set="official")

@@ -107,7 +107,7 @@ def test_what_a_killed_process_left_is_removed(whole, tmp_path):
 HOLD = """
 import sys, time
 from pathlib import Path
-from jfed import store
+from jfed.results import store
 with store.lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

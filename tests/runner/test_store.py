@@ -158,7 +158,7 @@ def test_the_manifest_says_what_was_done(where, tmp_path):
 SCRIPT = """
 import sys; sys.path.insert(0, sys.argv[1])
 import jfed
-from jfed.engine import units
+from jfed.runner import units
 from support import SELECTION, TRAINING, points
 for base in (SELECTION, TRAINING):
     where = points(base, "e3cs-0.5", "uniform")
