@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from jfed.commands import claims, data, export, run, show, table, variance
+from jfed.commands import check, claims, data, export, run, show, table, variance
 from jfed.core.errors import ConfigError
 
 
@@ -23,6 +23,7 @@ def main() -> None:
         | Annotated[variance.Settings, tyro.conf.subcommand("variance")]
         | Annotated[export.Settings, tyro.conf.subcommand("export")]
         | Annotated[claims.Settings, tyro.conf.subcommand("claims")]
+        | Annotated[check.Settings, tyro.conf.subcommand("check")]
     )
     chosen = tyro.cli(
         commands,
@@ -31,7 +32,7 @@ def main() -> None:
         config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),  # `data get`, not `data action:get`
     )
     try:
-        {m.Settings: m for m in (show, run, data, table, variance, export, claims)}[type(chosen)].main(
+        {m.Settings: m for m in (show, run, data, table, variance, export, claims, check)}[type(chosen)].main(
             chosen, Console()
         )
     except (ConfigError, ValueError, FileNotFoundError) as error:
