@@ -32,6 +32,7 @@ ALLOWED = CORE | {
     "sweep": {"core", "config", "catalog"},
     "engine": {"core", *ROOMS, *SETTINGS},
     "runner": {"core", *ROOMS, *SETTINGS, "engine", "results"},
+    "contracts": {"core", *ROOMS, *SETTINGS, "engine", "runner"},
     "results": PLAIN,
     "stats": PLAIN | {"results"},
     "measures": PLAIN | {"results"},

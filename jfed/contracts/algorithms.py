@@ -12,7 +12,7 @@ import numpy as np
 
 from jfed.config import Config, replace
 from jfed.contracts.finding import Failed, Rules, require, shared
-from jfed.contracts.options import Bench, K, arrays, frozen, named
+from jfed.contracts.options import Bench, K, arrays, frozen, made, named
 from jfed.contracts.programs import host
 from jfed.contracts.sweeps import NUM_ROUNDS, TINY
 from jfed.controllers import fixed
@@ -153,6 +153,7 @@ RULES: Rules = (
     ("options", frozen),
     ("names", named),
     ("params", arrays),
+    ("make", made),
     ("learns", learns),
     ("still", still),
     ("lanes", lanes),

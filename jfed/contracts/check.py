@@ -42,7 +42,10 @@ def check(member: MemberOptions | type[MemberOptions], only: Collection[str] = (
 
 def _label(member: Any) -> str:
     try:
-        return catalog.label(catalog.instance(member))
+        options = catalog.instance(member)
+        modes = options.modes._asdict() if options.modes else {}
+        own = [mode for mode, changed in modes.items() if all(getattr(options, k) == v for k, v in changed.items())]
+        return catalog.label(options) + (f" ({own[0]})" if own else "")
     except Exception:  # what is wrong with its options is for the rules to say
         return (member if isinstance(member, type) else type(member)).__qualname__
 

@@ -8,7 +8,7 @@ import numpy as np
 from jax import Array
 
 from jfed.contracts.finding import Rules, require, shared
-from jfed.contracts.options import BATCH, ROUNDS, K, arrays, frozen, named
+from jfed.contracts.options import BATCH, ROUNDS, K, arrays, frozen, made, named
 from jfed.contracts.programs import traced
 from jfed.contracts.sweeps import sweep
 from jfed.contracts.walks import (
@@ -16,6 +16,7 @@ from jfed.contracts.walks import (
     WalkBench,
     batches,
     constant,
+    functions,
     pure,
     require_numbers,
     static_half,
@@ -191,6 +192,8 @@ RULES: Rules = (
     ("options", frozen),
     ("names", named),
     ("params", arrays),
+    ("make", made),
+    ("functions", functions),
     ("state", constant),
     ("float64", wide),
     ("watch", watch),

@@ -9,10 +9,20 @@ from jax import Array
 
 from jfed.contracts import draws
 from jfed.contracts.finding import Rules, require, shared
-from jfed.contracts.options import BATCH, ROUNDS, SIZES, K, arrays, frozen, named
+from jfed.contracts.options import BATCH, ROUNDS, SIZES, K, arrays, frozen, made, named
 from jfed.contracts.programs import traced
 from jfed.contracts.sweeps import sweep
-from jfed.contracts.walks import Shapes, WalkBench, batches, constant, pure, require_numbers, static_half, wide
+from jfed.contracts.walks import (
+    Shapes,
+    WalkBench,
+    batches,
+    constant,
+    functions,
+    pure,
+    require_numbers,
+    static_half,
+    wide,
+)
 from jfed.core.types import Cohort, Costs, Dims, Oracle, Outcome, Plan, Problem, View
 
 FEW = (0, 1, 2)  # clients of a cohort
@@ -250,6 +260,8 @@ RULES: Rules = (
     ("names", named),
     ("described", described),
     ("params", arrays),
+    ("make", made),
+    ("functions", functions),
     ("shapes", shaped),
     ("state", constant),
     ("float64", wide),

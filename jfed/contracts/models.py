@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jfed.contracts.finding import Broken, Failed, Rules, require, shared
-from jfed.contracts.options import Bench, frozen, named
+from jfed.contracts.options import Bench, frozen, made, named
 from jfed.contracts.programs import host, require_pure, traced
 from jfed.contracts.sweeps import sweep
 from jfed.core.errors import ConfigError
@@ -184,6 +184,7 @@ RULES: Rules = (
     ("options", frozen),
     ("names", named),
     ("static fields", fixed),
+    ("make", made),
     ("shapes", shaped),
     ("float64", wide),
     ("pure", pure),

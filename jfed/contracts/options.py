@@ -89,24 +89,37 @@ class Bench:
 
     @shared
     def varied(self) -> dict[str, Any]:
-        """The options with another value of each dynamic field, where the member takes one."""
-        shapes = jax.tree.map(np.shape, self.params)
-        found = {}
+        """The options with another value of each dynamic field, where the member takes one that keeps all shapes."""
+        return {name: options for name, options, reshaped in self._variations if not reshaped}
+
+    @shared
+    def reshaping(self) -> list[str]:
+        """Dynamic fields of which each other value changes a shape in the params."""
+        return [name for name, _, reshaped in self._variations if reshaped]
+
+    @shared
+    def _variations(self) -> list[tuple[str, Any, bool]]:
+        """A dynamic field, the options with another value of it, and whether that changes a shape."""
+        found = []
         for name in dynamic_names(self.kind):
+            best = None
             for options in _changes(self.options, name):
                 try:
                     params = options.params(self.problem)
                 except Exception:  # the member refuses the value, however it says so
                     continue
-                if jax.tree.structure(shapes) != jax.tree.structure(jax.tree.map(np.shape, params)):
-                    continue
-                if jax.tree.leaves(jax.tree.map(np.shape, params)) != jax.tree.leaves(shapes):
-                    continue
-                found.setdefault(name, options)
-                if not equal(params, self.params):
-                    found[name] = options
+                reshaped = _shapes(params) != _shapes(self.params)
+                if best is None or (best[2] and not reshaped):
+                    best = (name, options, reshaped)
+                if not reshaped and not equal(params, self.params):
+                    best = (name, options, False)
                     break
+            found += [best] if best else []
         return found
+
+
+def _shapes(params: Any) -> Any:
+    return jax.tree.structure(params), [np.shape(x) for x in jax.tree.leaves(params)]
 
 
 def _changes(options: Any, name: str) -> Iterator[Any]:
@@ -220,15 +233,23 @@ def arrays(bench: Bench) -> str | None:
             other = bench.options.params(bench.problem._replace(cohort_size=size))
         except ConfigError:  # a promise that such a cohort cannot keep
             continue
-        same = jax.tree.structure(other) == jax.tree.structure(bench.params)
-        shapes = [np.shape(x) for x in jax.tree.leaves(other)] == [np.shape(x) for x in jax.tree.leaves(bench.params)]
         require(
-            same and shapes,
+            _shapes(other) == _shapes(bench.params),
             f"The shapes in params change with the size of the cohort (k = {size}), so that a sweep over it compiles"
             " again: they may depend on K and T only.",
         )
+    require(
+        not bench.reshaping,
+        f"Another value of {', '.join(bench.reshaping)} changes a shape in params, so that a sweep over it compiles"
+        " again: declare the field with jfed.static(...).",
+    )
     idle = [name for name, options in bench.varied.items() if equal(options.params(bench.problem), bench.params)]
     stuck = [name for name in dynamic_names(bench.kind) if name not in bench.varied]
     notes = [f"{', '.join(idle)} changes nothing in params here"] if idle else []
     notes += [f"no second value of {', '.join(stuck)} was found to compare"] if stuck else []
     return "; ".join(notes) or None
+
+
+def made(bench: Bench) -> None:
+    """`make` works on the static half of the options: it reads no number."""
+    bench.member  # noqa: B018

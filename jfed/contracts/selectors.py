@@ -8,7 +8,7 @@ from jax import Array
 
 from jfed.contracts import draws
 from jfed.contracts.finding import Broken, Failed, Rules, require
-from jfed.contracts.options import ROUNDS, K, arrays, frozen, named
+from jfed.contracts.options import ROUNDS, K, arrays, frozen, made, named
 from jfed.contracts.scheme import Case, SelectorBench
 from jfed.contracts.sweeps import sweep
 from jfed.contracts.walks import batches, constant, pure, require_numbers, static_half, watch, wide
@@ -31,8 +31,8 @@ def slots(bench: SelectorBench) -> None:
         )
 
 
-def oracle(bench: SelectorBench) -> str | None:
-    """No look at the truth, unless the scheme declares it."""
+def functions(bench: SelectorBench) -> str | None:
+    """Functions that can be traced, give what they should, and look at the truth only where that is declared."""
     try:
         bench.shapes  # noqa: B018
     except Failed as error:
@@ -44,7 +44,8 @@ def oracle(bench: SelectorBench) -> str | None:
             raise error from error.__cause__
         raise Broken(
             f"{error.function} looks at view.oracle, which only a scheme sees that says so: return"
-            " jfed.Selector(..., needs_oracle=True), and tables will mark it."
+            " jfed.Selector(..., needs_oracle=True), and tables will mark it.",
+            "oracle",
         ) from error
     return "sees the truth" if bench.member.needs_oracle else None
 
@@ -188,7 +189,8 @@ RULES: Rules = (
     ("names", named),
     ("params", arrays),
     ("slots", slots),
-    ("oracle", oracle),
+    ("make", made),
+    ("functions", functions),
     ("state", constant),
     ("float64", wide),
     ("watch", watch),

@@ -83,6 +83,11 @@ class WalkBench(Bench):
 # --------------------------------------------------------------------------------------------------- rules
 
 
+def functions(bench: WalkBench) -> None:
+    """Functions that can be traced and give what they should."""
+    bench.shapes  # noqa: B018
+
+
 def constant(bench: WalkBench) -> None:
     """A state whose structure, shapes and types never change."""
     for what, state in bench.shapes.states.items():
