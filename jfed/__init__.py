@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jfed import catalog as catalog
     from jfed import claims as claims
     from jfed import config as config
+    from jfed import contracts as contracts
     from jfed import controllers as controllers
     from jfed import data as data
     from jfed import engine as engine
@@ -140,6 +141,8 @@ _MODULES = {
     "catalog": "jfed.catalog",
     "claims": "jfed.claims",
     "config": "jfed.config",
+    "contracts": "jfed.contracts",
+    "contracts": "jfed.contracts",
     "controllers": "jfed.controllers",
     "data": "jfed.data",
     "engine": "jfed.engine",

@@ -11,7 +11,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from jfed.commands import claims, data, export, run, show, table, variance
+from jfed.commands import check, claims, data, export, run, show, table, variance
 from jfed.core.errors import ConfigError
 from jfed.core.version import __version__
 
@@ -35,6 +35,7 @@ def main() -> None:
         | Annotated[variance.Settings, tyro.conf.subcommand("variance")]
         | Annotated[export.Settings, tyro.conf.subcommand("export")]
         | Annotated[claims.Settings, tyro.conf.subcommand("claims")]
+        | Annotated[check.Settings, tyro.conf.subcommand("check")]
     )
     if sys.argv[1:] == ["--version"]:
         print(f"jfed {__version__}")
@@ -47,7 +48,7 @@ def main() -> None:
     )
     try:
         _load(getattr(chosen, "load", ()))
-        {m.Settings: m for m in (show, run, data, table, variance, export, claims)}[type(chosen)].main(
+        {m.Settings: m for m in (show, run, data, table, variance, export, claims, check)}[type(chosen)].main(
             chosen, Console()
         )
     except (ConfigError, ValueError, FileNotFoundError) as error:

@@ -34,6 +34,7 @@ ALLOWED = CORE | {
     "paths": {"core"},
     "engine": {"core", *ROOMS, *SETTINGS},
     "runner": {"core", *ROOMS, *SETTINGS, "engine", "results"},
+    "contracts": {"core", *ROOMS, *SETTINGS, "engine", "runner"},
     "results": PLAIN,
     "stats": PLAIN | {"results"},
     "measures": PLAIN | {"results"},

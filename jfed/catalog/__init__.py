@@ -17,12 +17,13 @@ from jfed.catalog.names import (
     set_by_name,
 )
 from jfed.catalog.outside import load_file, register
-from jfed.catalog.rooms import ROOMS, Entry, Room, defined, instance, members, room_of, shipped
+from jfed.catalog.rooms import ROOMS, Entry, Room, bases, defined, instance, members, room_of, shipped
 
 __all__ = [
     "ROOMS",
     "Entry",
     "Room",
+    "bases",
     "canonical_name",
     "defined",
     "entries",

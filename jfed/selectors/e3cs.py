@@ -168,6 +168,10 @@ class Options(SelectorOptions):
         quota = quota_schedule(self.quota, problem.num_rounds)
         return as_arrays(Params, k=problem.cohort_size, quota=quota, eta=float(self.eta))
 
+    def keeps_inclusion(self) -> bool:
+        """Return whether the sampler is exact; the paper's draws otherwise than p says."""
+        return self.sampler == "exact"
+
     def make(self, dims: Dims) -> Selector:
         """Return the selector."""
 
