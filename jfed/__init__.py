@@ -142,7 +142,6 @@ _MODULES = {
     "claims": "jfed.claims",
     "config": "jfed.config",
     "contracts": "jfed.contracts",
-    "contracts": "jfed.contracts",
     "controllers": "jfed.controllers",
     "data": "jfed.data",
     "engine": "jfed.engine",
