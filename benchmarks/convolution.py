@@ -42,7 +42,7 @@ class Plain(linen.Module):
 
     @linen.compact
     def __call__(self, x: jax.Array) -> jax.Array:
-        """Logits of scaled images."""
+        """Return logits of scaled images."""
         for channels in self.options.channels:
             x = linen.max_pool(linen.relu(linen.Conv(channels, (5, 5), padding="VALID")(x)), (2, 2), (2, 2))
         x = x.reshape(x.shape[0], -1)
@@ -61,7 +61,7 @@ def _data(inputs: classifier.Inputs) -> Data:
 
 
 def _renamed(weights: Any) -> Any:
-    """jfed's weights under flax's names."""
+    """Return jfed's weights under flax's names."""
     names = sorted({name.rpartition("_")[0] for name in weights})
     kinds = {"conv": "Conv", "dense": "Dense"}
     return {
@@ -110,7 +110,7 @@ def _peer(options: cnn.Options, inputs: classifier.Inputs) -> Callable[..., Any]
 def _timed(
     train: Callable[..., Any], weights: Any, data: Data, devices: int, xla: dict[str, Any] | None = None
 ) -> tuple[Callable, Any]:
-    """Steps of 20 clients a second, with a run on each device and options of XLA; and the updates of a run."""
+    """Return steps of 20 clients a second, with a run on each device and options of XLA; and the updates of a run."""
     mesh = Mesh(np.array(jax.devices()[:devices]), ("run",))
     shared, runs = PartitionSpec(), PartitionSpec("run")
 
@@ -130,7 +130,7 @@ def _timed(
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes."""
+    """Return all rows, and notes."""
     rows: list[report.Row] = []
     notes = []
     devices = len(jax.devices())

@@ -25,7 +25,7 @@ NETS = {"cpu": ("MLP 784-200-10",), "gpu": ("CNN e3cs-emnist", "CNN e3cs-cifar")
 
 
 def timed(case: Case, runs: int, lane: str, precision: str | None) -> tuple[Callable[[], float], int]:
-    """A function that returns client-steps a second, and the bytes of temporaries."""
+    """Return a function that returns client-steps a second, and the bytes of temporaries."""
     work = setting(case)
     model = classifier.make(case.options, case.inputs)
     algorithm = local_sgd.Options().make(Dims(CLIENTS, CLIENTS, 45), losses.mean_loss(model))
@@ -60,7 +60,7 @@ def timed(case: Case, runs: int, lane: str, precision: str | None) -> tuple[Call
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes."""
+    """Return all rows, and notes."""
     backend = jax.default_backend()
     rows: list[report.Row] = []
     notes = []

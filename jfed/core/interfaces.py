@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from jax import Array
-from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt8
+from jaxtyping import Bool, Float, Int, Num, PRNGKeyArray
 
 from jfed.core.types import (
     Aggregated,
@@ -26,7 +26,7 @@ from jfed.core.types import (
     Weights,
 )
 
-Loss = Callable[[Weights, UInt8[Array, "batch h w c"], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
+Loss = Callable[[Weights, Num[Array, "batch ..."], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
 """Mean loss over those images of a batch that are real: (weights, images, labels, mask) -> loss."""
 
 
@@ -144,6 +144,6 @@ class Model(NamedTuple):
     """
 
     init: Callable[[PRNGKeyArray], Weights]
-    logits: Callable[[Weights, UInt8[Array, "batch height width channels"]], Float[Array, "batch classes"]]
+    logits: Callable[[Weights, Num[Array, "batch ..."]], Float[Array, "batch classes"]]
     grade: Callable[[Float[Array, "batch classes"], Int[Array, " batch"]], Grades]
     penalty: Callable[[Weights], Float[Array, ""] | float]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Bool, Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, Num
 
 State = Any  # a member's own pytree
 Params = Any  # a member's own NamedTuple of arrays
@@ -268,13 +268,13 @@ class ClientData(NamedTuple):
     """One client's share of the pool of images, never copied.
 
     Attributes:
-        images: the whole pool.
+        images: the whole pool, uint8 images or float32 features.
         labels: the whole pool's labels.
         positions: this client's images in the pool, padded.
         num_samples: how many of them are real.
     """
 
-    images: UInt8[Array, "pool height width channels"]
+    images: Num[Array, "pool ..."]
     labels: Int[Array, " pool"]
     positions: Int[Array, " samples"]
     num_samples: Int[Array, ""]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jaxtyping import Bool, Int, PRNGKeyArray, UInt8
+from jaxtyping import Bool, Int, Num, PRNGKeyArray
 
 from jfed.core import ops
 from jfed.core.interfaces import Algorithm
@@ -28,7 +28,7 @@ class Data(NamedTuple):
     """Everybody's data in one block: a pool of images that all runs share, and each run's tables into it.
 
     Attributes:
-        images: the pool.
+        images: the pool, uint8 images or float32 features.
         labels: the pool's labels.
         positions: each client's images in the pool, padded.
         num_samples: how many of them are real.
@@ -36,7 +36,7 @@ class Data(NamedTuple):
         num_test: how many of them are real.
     """
 
-    images: UInt8[Array, "pool height width channels"]
+    images: Num[Array, "pool ..."]
     labels: Int[Array, " pool"]
     positions: Int[Array, "runs clients samples"]
     num_samples: Int[Array, "runs clients"]

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from jfed.algorithms.deadline import share
 from jfed.core import ops, prng
-from jfed.core.types import Answer, Answers, Cohort, Estimates, Facts, Plan
+from jfed.core.types import Answer, Answers, Cohort, Estimates, Facts, Plan, Report
 from jfed.engine import ending
 from jfed.engine.facts import facts
 from jfed.engine.lanes import LANES, Carried, Data, Jobs
@@ -112,8 +112,8 @@ def make_train(spec: Spec) -> Train:
         found = facts(lane, model, mean_loss(model), selector, state.weights, data, jobs, moves, fixed)
         return by_client(slots, jax.tree.map(lambda x: x.reshape(*slots.used.shape, *x.shape[1:]), found))
 
-    def remembered(state: RunState, slots: Slots, memory: Any) -> Any:
-        who = jnp.where(slots.used, slots.client, num_clients)  # whoever else keeps what it has
+    def remembered(state: RunState, slots: Slots, works: Array, memory: Any) -> Any:
+        who = jnp.where(works, slots.client, num_clients)  # whoever else keeps what it has
         return jax.tree.map(lambda old, new: old.at[slots.row, who].set(new, mode="drop"), state.clients, memory)
 
     def moved(state: RunState, sound: Array, counts: Array, now: Now, weights: Any, kept: Array) -> RunState:
@@ -142,6 +142,8 @@ def make_train(spec: Spec) -> Train:
         weigh = weight[slots.row, jnp.minimum(slots.client, num_clients - 1)]
         answers = Answers(slotted.move, slotted.report, weigh, slots.used, slotted.more)
         made = jax.vmap(algorithm.aggregate)(state.server, state.weights, params.algorithm, answers)
+        works = jobs.steps.reshape(slots.used.shape) > 0
+        made = made._replace(reports=of_workers(made.reports, works))
         kept = jax.vmap(finite)(made.weights)
         found = by_client(slots, made.reports)
         trained = Trained(
@@ -154,7 +156,7 @@ def make_train(spec: Spec) -> Train:
         counts = (slots.used & (weigh > 0)).any(1)  # does anything come back that changes the model?
         after = moved(state, sound, counts, now, made.weights, kept)
         if algorithm.remember is not None:
-            after = after._replace(clients=remembered(state, slots, slotted.memory))
+            after = after._replace(clients=remembered(state, slots, works, slotted.memory))
         if algorithm.init is not None:
             learns = True if now.plan.learns is None else now.plan.learns
             changes = counts & kept & learns
@@ -162,11 +164,23 @@ def make_train(spec: Spec) -> Train:
         if algorithm.estimates:
             assert made.reports.estimates is not None
             here, best = made.reports.estimates.loss, made.reports.estimates.best_loss
-            now_, best_ = (jnp.sum(jnp.where(slots.used, weigh * x, 0.0), 1) for x in (here, best))
+            now_, best_ = (jnp.sum(jnp.where(works, weigh * x, 0.0), 1) for x in (here, best))
             after = after._replace(best=ops.where(now_ < best_, state.weights, state.best))
         return averaged(after, now.round), trained
 
     return train
+
+
+def of_workers(report: Report, works: Bool[Array, "runs slots"]) -> Report:
+    """Return the reports of clients that made a step: one without images makes none, and knows no loss on any lane."""
+
+    def known(loss: Array) -> Array:
+        return jnp.where(works, loss, jnp.nan)
+
+    found = report.estimates
+    if found is not None:
+        found = found._replace(loss=known(found.loss), best_loss=known(found.best_loss), known=found.known & works)
+    return Report(known(report.loss), found)
 
 
 def averaged(state: RunState, t: Int[Array, ""]) -> RunState:

@@ -11,6 +11,7 @@ from jfed import catalog
 from jfed import config as configs
 from jfed.engine.simulate import due
 from jfed.engine.spec import build
+from jfed.runner import feed
 from jfed.runner.checkpoint import Arrays
 from jfed.runner.units import Unit
 
@@ -58,13 +59,14 @@ def dataset(unit: Unit, rows: slice, whole: Arrays, sizes: Any) -> xr.Dataset:
 
 def _run_coords(unit: Unit) -> dict[str, Any]:
     training, world = unit.config.training, catalog.label(unit.config.environment)
+    name = "none" if training is None else feed.dataset(training.dataset, unit.data_dir).name
     coords: dict[str, Any] = {
         "seed": ("run", [int(r.seeds.seed) for r in unit.runs]),
         **{f"{kind}_seed": ("run", [int(getattr(r.seeds, kind)) for r in unit.runs]) for kind in SET_APART},
         "config": ("run", [configs.digest(r.point.config) for r in unit.runs]),
         "world": ("run", [world] * len(unit.runs)),
         "oracle": ("run", [int(build(unit.spec).selector.needs_oracle)] * len(unit.runs)),
-        "dataset": ("run", ["none" if training is None else training.dataset] * len(unit.runs)),
+        "dataset": ("run", [name] * len(unit.runs)),
     }
     default = {"method": catalog.label(unit.config.selector), "mode": "faithful"}
     names = dict.fromkeys([*default, *(name for r in unit.runs for name in r.point.coords)])

@@ -96,7 +96,7 @@ class Unit:
         """Names the unit by what it computes: equal units have equal ids on every machine."""
         runs = [(r.point.config, r.point.coords, [int(s) for s in r.seeds]) for r in self.runs]
         spec, training = self.spec, self.config.training
-        data = None if training is None else feed.digest(training.dataset, self.data_dir)
+        data = None if training is None else feed.dataset(training.dataset, self.data_dir).digest
         numbers = [jax.default_backend(), bool(jax.config.jax_enable_x64)]  # type: ignore[attr-defined]
         layout = [self.block_size, spec.lane, spec.record_selected]
         return configs.digest([RESULTS_VERSION, numbers, data, runs, layout])
@@ -139,13 +139,11 @@ def run_params(config: Config) -> RunParams:
 
 
 def _training_spec(training: Training, data_dir: str | None) -> TrainingSpec:
-    dataset = feed.dataset(training.dataset, data_dir)
-    height, width, channels = dataset.images.shape[1:]
+    data = feed.dataset(training.dataset, data_dir)
+    step = None if data.images.dtype == np.uint8 else float(np.finfo(np.float32).eps)
     return TrainingSpec(
         model=training.model,
-        inputs=Inputs(
-            (height, width, channels), dataset.num_classes, float(dataset.max_value), dataset.mean, dataset.std
-        ),
+        inputs=Inputs(data.images.shape[1:], data.num_classes, float(data.max_value), data.mean, data.std, step),
         average_over=training.average_over,
         algorithm=static_half(training.algorithm),
         final_model=training.final_model,

@@ -172,6 +172,23 @@ def test_an_interrupted_run_ends_in_the_same_way(tmp_path):
         np.testing.assert_array_equal(resumed[name], whole[name])
 
 
+def test_the_best_model_survives_an_interruption(tmp_path):
+    """With steps this long the model gets worse from the first rounds on, so that the best one is from before it."""
+    where = points(
+        training__algorithm__learning_rate=0.5, controller__fixed=2, controller__budgets=(2.5,), eval_every=1
+    )
+    whole = run(where, [0, 1], LAYOUT)
+    assert (whole["num_steps"].values[:, 5:9] > 0).all()
+    loss = whole["test_loss"].values
+    assert (loss[:, 4:] == loss[:, 4:5]).all() and (loss < 1).all()
+    hasty = jfed.Layout(block_size=2, chunk_rounds=5, checkpoint_s=0, max_seconds=0)
+    with pytest.raises(Unfinished):
+        run(where, [0, 1], hasty, out=tmp_path)
+    resumed = run(where, [0, 1], LAYOUT, out=tmp_path)
+    for name in whole.data_vars:
+        np.testing.assert_array_equal(resumed[name], whole[name], err_msg=str(name))
+
+
 def test_a_model_that_breaks_is_left_out_and_tau_comes_back():
     stepper = Stepper(points(training__algorithm__learning_rate=0.5), [0])
     for t in range(1, 5):
@@ -259,35 +276,28 @@ def test_a_fixed_tau_until_the_budget_is_spent_needs_no_estimates():
     assert (unending["num_steps"].values == 5 * K).all()
 
 
+ESTIMATES = 'Adaptive tau, and the stop rule "best", need clients that make estimates: set training.algorithm'
+
+
 @pytest.mark.parametrize(
     ("delta", "sentence"),
     [
-        ({"controller.budgets": ()}, "needs a budget"),
-        ({"controller.budgets": (0.0,)}, "A budget must be positive, found 0"),
-        ({"controller.budgets": (float("nan"),)}, "A budget must be positive"),
-        ({"controller.phi": 0.0}, "phi must be positive"),
-        ({"controller.tau_max": 0}, "tau_max must lie in 1 .. 1000"),
-        ({"controller.growth": 0}, "growth must be at least 1"),
-        ({"environment.power": (1.0, 0.0)}, "compute power must be positive"),
+        ({"controller.budgets": ()}, "Adaptive tau needs a budget."),
+        ({"controller.budgets": (0.0,)}, "A budget must be positive, found 0."),
+        ({"controller.budgets": (float("nan"),)}, "A budget must be positive, found nan."),
+        ({"controller.phi": 0.0}, "phi must be positive, found 0."),
+        ({"controller.tau_max": 0}, "tau_max must lie in 1 .. 1000, found 0."),
+        ({"controller.growth": 0}, "growth must be at least 1, found 0."),
+        ({"environment.power": (1.0, 0.0)}, "A client's compute power must be positive, found"),
         ({"environment.step_s": (-1.0, 0.1)}, "step_s is a mean and a deviation"),
         ({"environment.demand": (2.0, 1.0)}, "demand must be a positive range"),
+        ({"training.algorithm": "fedavg", "training.final_model": "last"}, ESTIMATES),
         (
-            {"training.algorithm": "fedavg", "training.final_model": "last"},
-            "clients that make estimates",
+            {"training.algorithm": "fedavg", "controller.fixed": 3, "controller.stop": "last"},
+            "To return the best model needs clients that estimate it",
         ),
-        (
-            {
-                "training.algorithm": "fedavg",
-                "controller.fixed": 3,
-                "controller.stop": "last",
-            },
-            "best model needs",
-        ),
-        (
-            {"training.algorithm": "fedavg", "controller.fixed": 3},
-            "clients that make estimates",
-        ),
-        ({"controller.last_steps": 2}, "last_steps must be 0 or 1"),
+        ({"training.algorithm": "fedavg", "controller.fixed": 3}, ESTIMATES),
+        ({"controller.last_steps": 2}, "last_steps must be 0 or 1, found 2."),
     ],
 )
 def test_what_makes_no_sense_is_refused(delta, sentence):
@@ -296,5 +306,5 @@ def test_what_makes_no_sense_is_refused(delta, sentence):
 
 
 def test_adaptive_tau_needs_training():
-    with pytest.raises(ConfigError, match="clients that make estimates"):
+    with pytest.raises(ConfigError, match=ESTIMATES):
         run([jfed.Point(jfed.replace(BASE, {"training": None}), {})], [0], LAYOUT)

@@ -128,9 +128,15 @@ def test_who_is_never_heard_of_comes_first_among_losses():
     ("delta", "sentence"),
     [
         ({"kappa": 1.5}, r"kappa must lie in \[0, 1\], found 1.5"),
-        ({"kappa": -0.1}, r"kappa must lie in \[0, 1\]"),
-        ({"weights": (0.0, 0.0, 0.0, 0.0)}, "must not be negative, nor all of them zero"),
-        ({"weights": (1.0, -1.0, 0.0, 0.0)}, "must not be negative"),
+        ({"kappa": -0.1}, r"kappa must lie in \[0, 1\], found -0.1"),
+        (
+            {"weights": (0.0, 0.0, 0.0, 0.0)},
+            r"Eiffel's weights must not be negative, nor all of them zero, found \(0.0, 0.0",
+        ),
+        (
+            {"weights": (1.0, -1.0, 0.0, 0.0)},
+            r"Eiffel's weights must not be negative, nor all of them zero, found \(1.0, -1.0",
+        ),
         ({"budget": 0.0}, "budget of a round must be positive"),
         ({"budget": 0.4}, "could never select anybody: every client demands at least 0.5, and a pool has 0.2"),
     ],
