@@ -94,9 +94,11 @@ class Algorithm(NamedTuple):
 
     Two things last from round to round, both in the run's state and in its checkpoints. The *server's state* begins
     with `init` and is what `aggregate` returns; clients see it in `Received.server`. A *client's memory* begins with
-    `remember` and is what `finish` returns; the server never sees it. The engine leaves the server's state and the
-    model as they were, bit for bit, in a round in which nobody returns, after the run's end, and (the state) from the
-    round on after which the model is not finite; and a client's memory in a round in which that client does not return.
+    `remember` and is what `finish` returns; the server never sees it. The engine leaves things as they were, bit for
+    bit: the server's state, and with it the model, in a round in which nobody returns and after the end of the run; the
+    state also from the round on after which the model is not finite; a client's memory in a round in which that client
+    does not return, or makes no step because it has no images. Such a client tells no loss either. An algorithm that
+    keeps nothing on the server must itself add nothing to the model where nobody returns.
 
     Attributes:
         start: (key, received, params, data) -> local state

@@ -12,6 +12,7 @@ from support import SELECTION, K, Stepper
 from test_against_reference import BATCH, LOCAL, RATE, SIZES, World, reference_model, success
 
 import jfed
+from jfed import contracts
 from jfed.core import ops, prng
 from jfed.core.interfaces import Selector
 from jfed.core.members import SelectorOptions
@@ -65,7 +66,7 @@ def stepper_of(lane: str) -> Stepper:
     )  # fmt: skip
     config = jfed.replace(config, {"training.algorithm.learning_rate": RATE})
     layout = Layout(block_size=2, chunk_rounds=1, record_selected=True, lane=lane)
-    return Stepper([jfed.Point(config, {})], [5, 6], layout)
+    return Stepper([jfed.Point(config, {})], [5, 13], layout)  # with 13 the client without images returns
 
 
 def told_by(world: World, t: int, client: int, model: Any) -> dict[str, Any]:
@@ -137,6 +138,13 @@ def test_only_what_is_wanted_is_there():
     state = jax.eval_shape(made.init, pool, block)
     after = jax.eval_shape(made.chunk, pool, block, state, simulate.clock(1, 2, 4, 1))[0]
     assert set(after.selector) == {"loss_sq"}
+
+
+def test_the_rules_for_schemes_give_the_facts_that_are_wanted():
+    found = contracts.check(Curious(), ["functions", "state", "watch"])
+    assert [finding.sentence for finding in found if finding.sentence] == []
+    (wrong,) = contracts.check(Curious(("los",)), ["functions"])
+    assert "wants names a fact 'los' that there is not" in str(wrong.sentence)
 
 
 def test_a_projection_keeps_lengths_and_angles():

@@ -6,6 +6,7 @@ Cohorts of 4 of 6 clients, of whom one has no images and one a single one; in so
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import server as ref
@@ -15,7 +16,7 @@ from test_against_reference import BATCH, LOCAL, RATE, SIZES, World, assert_clos
 
 import jfed
 from jfed.algorithms import fedavgm, fednova, fedopt, scaffold
-from jfed.core.types import Problem
+from jfed.core.types import Answers, Dims, Problem, Report
 from jfed.selectors import uniform
 
 ROUNDS = 8
@@ -160,7 +161,10 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
+PROOF = {"fedyogi", "fedadagrad"}  # which the test of their rules covers in the quick suite
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.proof] * (n in PROOF)) for n in CASES])
 def test_an_algorithm_runs_freely_beside_the_reference(name):
     options, reading, reference = CASES[name]
     with jax.enable_x64(True):
@@ -197,6 +201,32 @@ def still_there(before: Any, after: Any, run: int, now: ref.Round) -> None:
         kept = ((before.server, before.weights), (after.server, after.weights))
         for old, new in zip(*map(jax.tree.leaves, kept), strict=True):
             assert old[run].tobytes() == new[run].tobytes()
+
+
+@pytest.mark.parametrize("rule", ["adagrad", "adam", "yogi"])
+def test_the_rules_of_reddi_et_al(rule):
+    """Six rounds of an average of two updates, of which one does not return in the second round."""
+    rng = np.random.default_rng(0)
+    with jax.enable_x64(True):
+        options = fedopt.Options(rule=rule, server_rate=0.3, beta_1=0.8, beta_2=0.6, tau=0.2)
+        algorithm = options.make(Dims(2, 2, BATCH), lambda w, *batch: 0.0 * w["w"].sum())
+        params = jax.tree.map(jnp.asarray, options.params(Problem(2, 2, 6)))
+        weights: Any = {"w": jnp.asarray(rng.normal(size=5))}
+        server = algorithm.init(jax.random.key(0), params, weights)  # type: ignore[misc]
+        x, moments = jax.tree.map(np.asarray, weights), ref.first_moments(weights, 0.2)
+        for t in range(6):
+            moves, returned = rng.normal(0, 0.4, (2, 5)), np.array([True, t != 1])
+            answers = Answers(
+                moves={"w": jnp.asarray(moves)},
+                reports=Report(jnp.zeros(2)),
+                share=jnp.array([0.25, 0.75]),
+                returned=jnp.asarray(returned),
+            )
+            weights, server, _ = algorithm.aggregate(server, weights, params, answers)
+            delta = {"w": 0.25 * moves[0] + 0.75 * moves[1] * returned[1]}
+            x, moments = ref.fedopt(rule, x, moments, delta, 0.3, 0.8, 0.6, 0.2)
+            for got, wanted in zip((weights, server.m, server.v), (x, *moments), strict=True):
+                np.testing.assert_allclose(got["w"], wanted["w"], rtol=1e-12)
 
 
 @pytest.mark.parametrize(
