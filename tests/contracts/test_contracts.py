@@ -228,7 +228,7 @@ SCHEMES = [
     ("sound", r"state.latency_s becomes NaN in round \d+, where",
      learner(lambda state, feedback: state._replace(latency_s=state.latency_s + jnp.mean(feedback.loss)))),
     ("asks", "probe asks a client that is away", toy(toys.ToyScheme, probe=everyone)),
-    ("inclusion", r"must lie in \[0, 1\], found 0 to 3",
+    ("inclusion", r"must lie in \[0, 1\], found 1.125",
      scheme(lambda self, key, state, params, view, cohort: cohort._replace(inclusion=3 * cohort.inclusion))),
     ("inclusion", "is away has an inclusion probability above 0",
      scheme(lambda self, key, state, params, view, cohort: cohort._replace(inclusion=jnp.full(8, 0.375)))),
