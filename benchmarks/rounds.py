@@ -24,7 +24,8 @@ from benchmarks import report, workers
 from jfed import catalog
 from jfed.algorithms import local_sgd
 from jfed.core import ops, prng
-from jfed.core.types import Answers, Dims
+from jfed.core.learning import Answers
+from jfed.core.types import Dims
 from jfed.engine.lanes import LANES, Carried, Data, Jobs
 from jfed.models import classifier, dense, losses
 

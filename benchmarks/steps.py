@@ -15,7 +15,7 @@ import jfed
 from benchmarks import report
 from jfed.algorithms import local_sgd
 from jfed.core.interfaces import Algorithm
-from jfed.core.types import ClientData
+from jfed.core.learning import ClientData
 from jfed.engine import simulate
 
 CLIENTS, COHORT, ROUNDS, SEEDS, BATCH = 30, 10, 12, 4, 5

@@ -33,20 +33,10 @@ from jfed.algorithms.vectors import average, norm, normalised
 from jfed.core import ops
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received, Report
 from jfed.core.members import AlgorithmOptions, Name
 from jfed.core.options import as_arrays, static
-from jfed.core.types import (
-    Aggregated,
-    Answer,
-    Answers,
-    ClientData,
-    Dims,
-    Estimates,
-    Problem,
-    Received,
-    Report,
-    Weights,
-)
+from jfed.core.types import Dims, Estimates, Problem, Weights
 
 APART = 1e-10  # models closer than this tell nothing
 SMOOTHEST = 1e-5  # a smaller beta_i is this

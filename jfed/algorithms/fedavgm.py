@@ -32,9 +32,10 @@ from jfed.algorithms import local_sgd
 from jfed.algorithms.vectors import average
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.learning import Aggregated, Answers
 from jfed.core.members import Name
 from jfed.core.options import as_arrays
-from jfed.core.types import Aggregated, Answers, Dims, Problem, Weights
+from jfed.core.types import Dims, Problem, Weights
 
 
 class Params(NamedTuple):

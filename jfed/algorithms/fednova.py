@@ -36,8 +36,9 @@ from jfed.algorithms import local_sgd
 from jfed.algorithms.local_sgd import Params
 from jfed.algorithms.vectors import average, normalised
 from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received
 from jfed.core.members import Name
-from jfed.core.types import Aggregated, Answer, Answers, ClientData, Dims, Problem, Received, Weights
+from jfed.core.types import Dims, Problem, Weights
 
 
 class Local(NamedTuple):

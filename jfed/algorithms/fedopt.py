@@ -37,9 +37,10 @@ from jfed.algorithms import local_sgd
 from jfed.algorithms.vectors import average, zeros
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.learning import Aggregated, Answers
 from jfed.core.members import Name
 from jfed.core.options import as_arrays, static
-from jfed.core.types import Aggregated, Answers, Dims, Problem, Weights
+from jfed.core.types import Dims, Problem, Weights
 
 Rule = Literal["adagrad", "adam", "yogi"]
 

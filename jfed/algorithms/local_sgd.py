@@ -30,9 +30,10 @@ from jfed.algorithms.vectors import average
 from jfed.core import ops
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received, Report
 from jfed.core.members import AlgorithmOptions, Name
 from jfed.core.options import as_arrays
-from jfed.core.types import Aggregated, Answer, Answers, ClientData, Dims, Problem, Received, Report, Weights
+from jfed.core.types import Dims, Problem, Weights
 
 
 class Params(NamedTuple):

@@ -29,9 +29,10 @@ from jfed.algorithms.vectors import average, norm
 from jfed.algorithms.whole import mean_over
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received
 from jfed.core.members import AlgorithmOptions, Name
 from jfed.core.options import as_arrays
-from jfed.core.types import Aggregated, Answer, Answers, ClientData, Dims, Problem, Received, Weights
+from jfed.core.types import Dims, Problem, Weights
 
 OFFSET = 1e-10  # of a loss
 

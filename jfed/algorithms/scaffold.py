@@ -35,9 +35,10 @@ from jfed.algorithms.vectors import average, zeros
 from jfed.algorithms.whole import mean_over
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received, Report
 from jfed.core.members import AlgorithmOptions, Name
 from jfed.core.options import as_arrays, static
-from jfed.core.types import Aggregated, Answer, Answers, ClientData, Dims, Problem, Received, Report, Weights
+from jfed.core.types import Dims, Problem, Weights
 
 
 class Params(NamedTuple):

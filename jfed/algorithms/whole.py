@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jfed.core.types import ClientData
+from jfed.core.learning import ClientData
 
 MANY = 500  # images that are evaluated at a time
 

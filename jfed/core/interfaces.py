@@ -9,22 +9,8 @@ from typing import NamedTuple
 from jax import Array
 from jaxtyping import Bool, Float, Int, Num, PRNGKeyArray
 
-from jfed.core.types import (
-    Aggregated,
-    Answer,
-    Answers,
-    ClientData,
-    Cohort,
-    Feedback,
-    Outcome,
-    Params,
-    Plan,
-    Probe,
-    Received,
-    State,
-    View,
-    Weights,
-)
+from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received
+from jfed.core.types import Cohort, Feedback, Outcome, Params, Plan, Probe, State, View, Weights
 
 Loss = Callable[[Weights, Num[Array, "batch ..."], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
 """Mean loss over those images of a batch that are real: (weights, images, labels, mask) -> loss."""

@@ -16,7 +16,8 @@ from jfed.algorithms.whole import mean_over
 from jfed.core import prng
 from jfed.core.errors import require, unknown
 from jfed.core.interfaces import Loss, Model, Selector
-from jfed.core.types import ClientData, Facts, Weights
+from jfed.core.learning import ClientData
+from jfed.core.types import Facts, Weights
 from jfed.engine.evaluate import BATCH
 from jfed.engine.lanes import Data, Jobs, Lane
 

@@ -19,7 +19,8 @@ from jaxtyping import Bool, Int, Num, PRNGKeyArray
 
 from jfed.core import ops
 from jfed.core.interfaces import Algorithm
-from jfed.core.types import Answer, ClientData, Params, Received, Weights
+from jfed.core.learning import Answer, ClientData, Received
+from jfed.core.types import Params, Weights
 
 PLACES = 0.25  # of the jobs are side by side: about half have no steps, and the longest take twice the mean
 

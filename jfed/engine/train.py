@@ -11,7 +11,8 @@ from jaxtyping import Bool, Float, Int
 
 from jfed.algorithms.deadline import share
 from jfed.core import ops, prng
-from jfed.core.types import Answer, Answers, Cohort, Estimates, Facts, Plan, Report
+from jfed.core.learning import Answer, Answers, Report
+from jfed.core.types import Cohort, Estimates, Facts, Plan
 from jfed.engine import ending
 from jfed.engine.facts import facts
 from jfed.engine.lanes import LANES, Carried, Data, Jobs

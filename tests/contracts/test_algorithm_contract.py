@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from jfed import catalog
+from jfed.core.learning import Answers, ClientData, Received, Report
 from jfed.core.options import is_static
-from jfed.core.types import Answers, ClientData, Dims, Estimates, Problem, Received, Report
+from jfed.core.types import Dims, Estimates, Problem
 from jfed.models import classifier
 from jfed.models.classifier import Inputs
 from jfed.models.losses import mean_loss

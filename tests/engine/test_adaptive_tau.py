@@ -13,7 +13,8 @@ import jfed
 from jfed.algorithms import estimating
 from jfed.controllers import adaptive, fixed, objective
 from jfed.core.errors import ConfigError, Unfinished
-from jfed.core.types import Answers, ClientData, Costs, Dims, Problem, Received
+from jfed.core.learning import Answers, ClientData, Received
+from jfed.core.types import Costs, Dims, Problem
 from jfed.engine import simulate
 from jfed.envs import edge
 from jfed.selectors import everybody

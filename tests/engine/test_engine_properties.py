@@ -28,7 +28,7 @@ from support import (
 import jfed
 from jfed.algorithms import deadline
 from jfed.core import prng
-from jfed.core.types import Answers, Report
+from jfed.core.learning import Answers, Report
 from jfed.engine import simulate
 from jfed.engine.lanes import LANES
 from jfed.engine.simulate import due

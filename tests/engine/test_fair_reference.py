@@ -14,7 +14,8 @@ from jfed.algorithms import q_fedavg as algorithm
 from jfed.controllers import adaptive, fixed, objective
 from jfed.controllers import eiffel as control
 from jfed.core.errors import ConfigError
-from jfed.core.types import Answers, Dims, Estimates, Report
+from jfed.core.learning import Answers, Report
+from jfed.core.types import Dims, Estimates
 from jfed.data.load import load
 from jfed.envs import edge
 from jfed.selectors import agnostic, eiffel, everybody, least_loss, uniform

@@ -12,8 +12,9 @@ from support import SIZES, TRAINING, K, Stepper, assert_same_tree, points, unpac
 import jfed
 from jfed.algorithms import local_sgd
 from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.learning import Aggregated
 from jfed.core.options import static
-from jfed.core.types import Aggregated, Dims, Estimates, Problem
+from jfed.core.types import Dims, Estimates, Problem
 from jfed.runner import units
 from jfed.runner.checkpoint import named
 from jfed.runner.units import Layout

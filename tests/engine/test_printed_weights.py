@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from jfed.algorithms import deadline, estimating
-from jfed.core.types import Dims, Estimates, Report
+from jfed.core.learning import Report
+from jfed.core.types import Dims, Estimates
 
 
 @pytest.mark.parametrize(("reading", "total"), [("all", 14), ("selected", 12), ("returned", 4), ("unscaled", 10)])

@@ -16,7 +16,8 @@ from test_against_reference import BATCH, LOCAL, RATE, SIZES, World, assert_clos
 
 import jfed
 from jfed.algorithms import fedavgm, fednova, fedopt, scaffold
-from jfed.core.types import Answers, Dims, Problem, Report
+from jfed.core.learning import Answers, Report
+from jfed.core.types import Dims, Problem
 from jfed.selectors import uniform
 
 ROUNDS = 8
