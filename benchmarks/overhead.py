@@ -19,7 +19,7 @@ ROUNDS = 10
 
 
 def config() -> jfed.Config:
-    """The experiment's setting, or a small one."""
+    """Return the experiment's setting, or a small one."""
     if load.where("emnist_letters"):
         training = jfed.Training(dataset="emnist_letters", model="e3cs-emnist")
         return jfed.Config(num_rounds=ROUNDS, training=training)
@@ -28,7 +28,7 @@ def config() -> jfed.Config:
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes."""
+    """Return all rows, and notes."""
     base, seeds = config(), range(len(jax.devices()))
     assert base.training is not None
 

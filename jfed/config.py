@@ -144,7 +144,7 @@ def resources(config: Config) -> int:
 
 
 def replace(config: Any, delta: Mapping[str, Any]) -> Any:
-    """The config with fields at dotted paths changed, such as {"selector.eta": 0.1, "cohort_size": 10}.
+    """Return the config with fields at dotted paths changed, such as {"selector.eta": 0.1, "cohort_size": 10}.
 
     Raises:
         ConfigError: a path names no field, or a value is not of the field's type.
@@ -159,19 +159,22 @@ def replace(config: Any, delta: Mapping[str, Any]) -> Any:
 
 
 def has(config: Any, path: str) -> bool:
-    """Whether there is a setting at a dotted path; `selector.eta` is one of E3CS only."""
+    """Return whether there is a setting at a dotted path; `selector.eta` is one of E3CS only."""
     return path.rpartition(".")[2] in beside(config, path)
 
 
 def beside(config: Any, path: str) -> list[str]:
-    """The settings that there are where a dotted path ends."""
+    """Return the names of the settings beside the one that a dotted path names."""
     for name in path.split(".")[:-1]:
         config = getattr(config, name, None)
     return [field.name for field in dataclasses.fields(config)] if dataclasses.is_dataclass(config) else []
 
 
 def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
-    require(dataclasses.is_dataclass(node), f"{whole!r} is no setting here: {path[0]!r} has nothing above it.")
+    require(
+        dataclasses.is_dataclass(node),
+        f"There is no setting {whole!r}: what comes before {path[0]!r} has no settings of its own.",
+    )
     fields = [f.name for f in dataclasses.fields(node)]
     if path[0] not in fields:
         raise unknown(f"setting in {whole!r}:", path[0], fields)
@@ -186,7 +189,7 @@ def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A NumPy scalar, such as an axis made by `numpy.arange` holds, as Python's number."""
+    """Return a NumPy scalar, such as an axis made by `numpy.arange` holds, as Python's number."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -214,7 +217,7 @@ def canonical(node: Any) -> Any:
 
 
 def digest(node: Any) -> str:
-    """16 hexadecimal digits that name a config: equal settings have equal digests on every machine."""
+    """Return 16 hexadecimal digits that name a config: equal settings have equal digests on every machine."""
     text = json.dumps(canonical(node), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

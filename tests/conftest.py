@@ -15,6 +15,7 @@ CHECKED = [
     "jfed.core.ops",
     "jfed.core.options",
     "jfed.core.prng",
+    "jfed.core.learning",
     "jfed.core.types",
     "jfed.engine.evaluate",
     "jfed.engine.lanes",

@@ -45,7 +45,7 @@ class Settings(Shared):
 
 
 def points(settings: Settings) -> list[Point]:
-    """One point per setting and scheme."""
+    """Return one point per setting and scheme."""
     for name in ("partitions", "algorithms", "cohort_sizes", "schemes"):
         require(len(getattr(settings, name)) > 0, f"Give at least one of --{name.replace('_', '-')}.")
     found = [
@@ -75,12 +75,12 @@ def _points(settings: Settings, partition: str, algorithm: str, cohort_size: int
 
 
 def columns(results: xr.Dataset) -> dict[str, Any]:
-    """What claims need beside accuracy."""
+    """Return what claims need beside accuracy."""
     return {"mode": results["mode"].values, "cep": results["num_succeeded"].values.sum(1)}
 
 
 def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
-    """Figs. 3 and 4, of training runs."""
+    """Draw Figs. 3 and 4, of training runs."""
     rates, selected = success_rates(points), f"Selections ({title})"
     return {
         "participation": participation(results, order, f"Success ratio and participation ({title})"),
@@ -90,7 +90,7 @@ def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Seque
 
 
 def study(name: str) -> Study:
-    """What the report on a data set is about."""
+    """Return what the report on a data set is about."""
     names = {"emnist_letters": "emnist_e3cs", "cifar10": "cifar_e3cs"}
     return Study(
         name=names.get(name, f"{name}_e3cs"),

@@ -14,9 +14,9 @@ from experiments.shared.common import Output
 from experiments.shared.training_report import Study, setting_report, tuned_report
 from jfed.algorithms import local_sgd
 from jfed.algorithms.deadline import Reading
-from jfed.commands.settings import parse_axes, parse_settings, require_tune_seeds
 from jfed.config import Training
 from jfed.core.errors import require
+from jfed.paths import parse_axes, parse_settings, require_tune_seeds
 from jfed.results.load import part, swept
 from jfed.runner.feed import dataset
 from jfed.sweep import Point, changed, coordinate, product
@@ -54,6 +54,8 @@ class Settings:
     """Who counts in the average: all (the global model stands in for the missing), selected or returned."""
     targets: tuple[float, ...] = (0.65, 0.75, 0.85)
     """Accuracies for rounds-to-accuracy."""
+    load: tuple[Path, ...] = ()
+    """Python files with schemes, models, ... of your own; their names then work in all flags."""
     block_size: int | None = None
     """Runs that share a block; chosen by jfed by default."""
     set: tuple[str, ...] = ()

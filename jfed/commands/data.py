@@ -1,9 +1,8 @@
 """`jfed data`: fetch data sets, or say where they are."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 from rich.console import Console
@@ -65,6 +64,6 @@ def list_data(settings: ListData, console: Console) -> None:
     """Print each data set's name and where it comes from."""
     from jfed import catalog
 
-    sources: Mapping[str, Any] = catalog.table("dataset")
-    for name, options in sources.items():
-        console.print(f"{name:18} {options.where(settings.data_dir)}", highlight=False, soft_wrap=True)
+    for name in catalog.names("dataset"):
+        there = catalog.find("dataset", name).where(settings.data_dir)
+        console.print(f"{name:18} {there}", highlight=False, soft_wrap=True)

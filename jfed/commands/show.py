@@ -1,6 +1,7 @@
 """`jfed list`: what there is to choose from."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -9,6 +10,9 @@ from rich.console import Console
 @dataclass(frozen=True)
 class Settings:
     """List schemes, worlds, controllers, algorithms, models and data sets."""
+
+    load: tuple[Path, ...] = ()
+    """Python files with members of your own."""
 
 
 def main(_: Settings, console: Console) -> None:

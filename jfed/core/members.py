@@ -135,6 +135,10 @@ class SelectorOptions(MemberOptions):
         """Return how many clients the first round has."""
         return problem.cohort_size
 
+    def keeps_inclusion(self) -> bool:
+        """Return whether clients are drawn with the probabilities that a cohort gives, as they should be."""
+        return True
+
 
 @dataclass(frozen=True)
 class EveryoneOptions(SelectorOptions):

@@ -14,10 +14,13 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from jfed.core.errors import DataError, unknown
+from jfed.core.errors import DataError, extra, unknown
 from jfed.data.dataset import Dataset
 from jfed.data.load import DIGITS, dataset, fetched_folder, load, names
 from jfed.data.sources import SOURCES, official_files, plain_or_gz
+
+with extra("data"):
+    pass
 
 
 @dataclass(frozen=True)

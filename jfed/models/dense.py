@@ -14,14 +14,14 @@ from jfed.models.classifier import Inputs, ModelOptions
 
 @dataclass(frozen=True)
 class Options(ModelOptions):
-    """What a user may set. Attributes: hidden: widths of the ReLU layers; () is softmax regression."""
+    """Settings of dense networks. Attributes: hidden: widths of the ReLU layers; () is softmax regression."""
 
     names = (Name("linear"), Name("mlp", {"hidden": (64,)}))
 
     hidden: tuple[int, ...] = static(())
 
     def module(self, inputs: Inputs) -> linen.Module:
-        """The flax module."""
+        """Return the flax module."""
         require(all(w >= 1 for w in self.hidden), f"Hidden layers need at least one unit, found {self.hidden}.")
         return Dense(self.hidden, inputs.num_classes)
 

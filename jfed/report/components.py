@@ -9,7 +9,7 @@ from jfed.stats.variance import SEEDS, components, share
 
 
 def components_table(frame: pd.DataFrame, metric: str, title: str) -> Table:
-    """Of each scheme, how much of the variance each factor holds.
+    """Lay out how much of each scheme's variance each factor holds.
 
     Args:
         frame: one row per run, with columns scheme, the metric, and `SEEDS`, of which at least two vary.

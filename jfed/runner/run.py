@@ -17,6 +17,7 @@ import numpy as np
 from jfed import config as configs
 from jfed.core import prng
 from jfed.core.errors import Unfinished, require
+from jfed.engine import ending
 from jfed.engine.evaluate import Quality
 from jfed.engine.round import Record, watched
 from jfed.engine.simulate import clock, due, program
@@ -256,11 +257,11 @@ def _all_over(state: Any, kept: Sequence[Arrays], done: int, total: int, every: 
 
     Nobody is selected, nothing is spent, and what was shown last stays.
     """
-    if isinstance(state.ended_round, tuple) or done == total:
+    over = ending.last_round(state.ended_round)
+    if over is None or done == total:
         return None
-    ended = np.asarray(state.ended_round)
     tested = np.flatnonzero(due(np.arange(1, done + 1), total, every))
-    if not ended.all() or not len(tested) or tested[-1] + 1 < ended.max():
+    if not len(tested) or tested[-1] + 1 < over:
         return None
     left, whole = np.arange(done + 1, total + 1), joined(list(kept))
     many = {True: len(left), False: int(due(left, total, every).sum())}

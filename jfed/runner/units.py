@@ -20,15 +20,16 @@ from jfed.core import prng
 from jfed.core.errors import require, unknown
 from jfed.core.options import static_half
 from jfed.core.types import Dims
+from jfed.engine import facts
 from jfed.engine.lanes import LANES
-from jfed.engine.round import RunParams
 from jfed.engine.simulate import Block, Pool
 from jfed.engine.spec import Spec, TrainingSpec, build
+from jfed.engine.state import RunParams
 from jfed.models.classifier import Inputs
 from jfed.runner import feed
 from jfed.sweep import Point
 
-RESULTS_VERSION = 5  # raised whenever the same config and seed would give other numbers
+RESULTS_VERSION = 6  # raised whenever the same config and seed would give other numbers
 SELECTION_BLOCK = 64  # on a CPU 128 is no faster, 16 is about 1.5 times slower
 TRAINING_BLOCK = {"sequential": 1, "vmapped": 16}  # a CPU gains little from more; 16 is a guess for accelerators
 CHUNK_ROUNDS = {False: 500, True: 25}
@@ -119,7 +120,7 @@ class Unit:
         """The images that all blocks share, training images first, on each of the first devices."""
         training = self.config.training
         if training is None:
-            return Pool((), ())
+            return Pool()
         return feed.pool(training.dataset, self.data_dir, num_devices)
 
 
@@ -133,7 +134,7 @@ def run_params(config: Config) -> RunParams:
         environment=config.environment.params(problem),
         selector=config.selector.params(problem),
         controller=config.controller.params(problem),
-        algorithm=() if config.training is None else config.training.algorithm.params(problem),
+        algorithm=None if config.training is None else config.training.algorithm.params(problem),
     )
 
 
@@ -243,16 +244,18 @@ def _check_training(
     """Refuse training that cannot be; how wide its tables are."""
     training, control = point.config.training, point.config.controller
     algorithm = build(spec).algorithm
-    estimates = algorithm is not None and algorithm.remember is not None
+    estimates = algorithm is not None and algorithm.estimates
     require(
         estimates or not control.needs_estimates(),
         'Adaptive tau, and the stop rule "best", need clients that make estimates: set training.algorithm to that of'
         ' "adaptive", or a fixed tau and another stop rule.',
     )
+    name = point.coords.get("method", catalog.label(point.config.selector))
+    facts.check(build(spec).selector, name, training is not None)
     if training is None:
         require(
             build(spec).selector.probe is None,
-            f"{point.coords.get('method', catalog.label(point.config.selector))} asks clients for their loss, which a"
+            f"{name} asks clients for their loss, which a"
             " selection-only run does not have: add training, or leave the scheme out.",
         )
         return 0, 0

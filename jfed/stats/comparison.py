@@ -69,7 +69,7 @@ class Comparisons:
     omnibus: Friedman | None
 
     def frame(self) -> pd.DataFrame:
-        """One row per comparison, every field at full precision, the metric's name in front."""
+        """Return one row per comparison, every field at full precision, the metric's name in front."""
         rows = [{"metric": self.metric, **asdict(row)} for row in self.rows]
         frame = pd.DataFrame(rows)
         for column in ("failed_scheme", "failed_reference"):
@@ -79,7 +79,7 @@ class Comparisons:
 
 
 def best_group(comparisons: Comparisons) -> frozenset[str]:
-    """The scheme with the best mean, and all those not shown to be worse than it.
+    """Return the scheme with the best mean, and all those not shown to be worse than it.
 
     Schemes with failed runs are left out. Empty if nothing was tested against the best scheme, if a test says that
     another is better than it (on other seeds, or by ranks), or if `comparisons` has a baseline that is not itself the

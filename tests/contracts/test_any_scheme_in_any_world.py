@@ -14,16 +14,14 @@ from jfed.core.errors import ConfigError
 from jfed.core.options import static_half
 from jfed.core.types import Dims
 from jfed.engine import simulate
-from jfed.envs import edge, exchange, volatility, wireless
+from jfed.envs import volatility, wireless
 from jfed.selectors import cs_ucb_q, rbcs_f
 
 K, SIZE, T = 8, 2, 4
 BASE = jfed.Config(num_clients=K, cohort_size=SIZE, num_rounds=T)
-WORLDS = {
+WORLDS = {name: catalog.find("environment", name) for name in catalog.names("environment")} | {
     "volatility": volatility.Options(availability=0.75),
-    "exchange": exchange.Options(),
     "wireless": wireless.Options(availability=0.75, model_bits=5e4),
-    "edge": edge.Options(),
 }
 IDLE_S = {"volatility": 1.0, "exchange": 0.0, "wireless": 5.0}  # a round without anybody, where that can be
 LAYOUT = jfed.Layout(block_size=2, chunk_rounds=T, record_selected=True)
@@ -87,9 +85,8 @@ def test_nothing_is_forgotten():
     """Every selector has a name, every name with a number an example, every scheme and world a pair."""
     assert {type(catalog.scheme(name)) for name in NAMES} == set(catalog.members("selector"))
     assert all(entry.name.examples for entry in catalog.entries("selector").values() if entry.name.number)
-    assert set(WORLDS) == set(catalog.names("environment")) == set(HOMES.values()) and set(EMPTY.values()) == set(
-        IDLE_S
-    )
+    assert set(WORLDS) == set(catalog.names("environment")) == set(HOMES.values())
+    assert set(EMPTY.values()) == set(IDLE_S)
     assert {"pow-d", "local-accuracy"} <= set(NEED_TRAINING) and {"uniform", "cs-ucb-best", "rpow-d"} <= set(ALONE)
 
 

@@ -10,12 +10,13 @@ import pytest
 
 from jfed import catalog
 from jfed.algorithms import local_sgd
+from jfed.contracts.check import BENCHES
+from jfed.contracts.finding import findings
 from jfed.controllers import epochs, fixed
 from jfed.core.errors import ConfigError
 from jfed.core.interfaces import Model
-from jfed.core.options import is_static
-from jfed.core.types import ClientData, Cohort, Costs, Dims, Feedback, Memory, Plan, Problem, View
-from jfed.engine.lanes import LANES, Data, Jobs
+from jfed.core.types import Cohort, Dims, Plan, Problem, View
+from jfed.engine.lanes import LANES, Carried, Data, Jobs
 from jfed.envs import volatility
 from jfed.models import classifier
 from jfed.models.classifier import Inputs
@@ -25,7 +26,6 @@ K, BATCH, ROUNDS = 8, 4, 50
 PROBLEM = Problem(K, 3, ROUNDS)
 DIMS = Dims(K, 4, BATCH)
 SIZES = jnp.array([0, 1, 3, 4, 5, 8, 9, 20], jnp.int32)
-MEMBERS = [kind for room in ("environment", "controller") for kind in catalog.members(room)]
 
 
 def view(t=1) -> View:
@@ -53,56 +53,47 @@ def on_device(params):
     return jax.tree.map(jnp.asarray, params)
 
 
-@pytest.mark.parametrize("kind", MEMBERS)
-def test_options(kind):
-    options = kind()
-    assert hash(options) == hash(kind())
-    for field in dataclasses.fields(options):
-        assert not is_static(field) or field.default is not dataclasses.MISSING
-    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(options.params(PROBLEM)))
+@functools.cache
+def bench(field, name):
+    return BENCHES[field][0](catalog.find(field, name), catalog.ROOMS[field])
+
+
+def keeps(field, name, slow=()):
+    """Return whether a member keeps the rules that ship with jfed, but for those that are slow."""
+    rules = BENCHES[field][1]
+    quick = [rule for rule, _ in rules if rule not in slow]
+    found = findings(name, bench(field, name).home, rules, bench(field, name), quick)
+    assert [finding for finding in found if finding.sentence] == []
+    return [finding.rule for finding in found] == quick
+
+
+PAIRS = [
+    (field, name) for field in ("environment", "controller", "algorithm", "model") for name in catalog.names(field)
+]
+
+
+@pytest.mark.parametrize(("field", "name"), [pair for pair in PAIRS if pair[0] in ("environment", "controller")])
+def test_the_rules_that_ship_hold(field, name):
+    assert keeps(field, name, slow=("one trace",))
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(("field", "name"), PAIRS)
+def test_all_rules_hold(field, name):
+    assert keeps(field, name)
 
 
 # ------------------------------------------------------------------------------------------------- worlds
 
 
 @pytest.mark.parametrize("name", catalog.names("environment"))
-def test_a_world_goes_its_own_way_whoever_is_selected(name):
-    options = catalog.find("environment", name)
-    dims = dataclasses.replace(DIMS, features=options.features)
-    world, params = options.make(dims), on_device(options.params(PROBLEM))
-    before = view()._replace(context=jnp.ones((K, len(options.features))))
-
-    @jax.jit
-    def walk(key, cohort, plan):
-        def step(state, t):
-            start = sketch(state)
-            state, seen = world.observe(jax.random.fold_in(key, 2 * t), state, params, before)
-            state, outcome = world.respond(jax.random.fold_in(key, 2 * t + 1), state, params, seen, cohort, plan)
-            assert sketch(state) == start
-            return state, (outcome, seen)
-
-        state = world.init(jax.random.fold_in(key, 0), params, SIZES)
-        return jax.lax.scan(step, state, jnp.arange(ROUNDS))
-
-    none, many = Plan(jnp.zeros(K, jnp.int32)), Plan(jnp.full(K, 9, jnp.int32))
-    _, (first, seen) = walk(jax.random.key(0), cohort(0, 1, 2), none)
-    # On edge devices more steps take longer.
-    _, (second, _) = walk(jax.random.key(0), cohort(5, 6, 7), none if name == "edge" else many)
-    _, (third, _) = walk(jax.random.key(1), cohort(0, 1, 2), none)
+def test_a_world_goes_its_own_way_in_every_round(name):
+    (_, seen, first), (_, _, second), (_, _, third) = bench("environment", name).walked.values()
     np.testing.assert_array_equal(first.succeeded, second.succeeded)
     if name != "exchange":  # there, who took part in the last round is faster in this one
         np.testing.assert_array_equal(first.latency_s, second.latency_s)
-    assert first.succeeded.shape == first.latency_s.shape == (ROUNDS, K) and first.succeeded.dtype == bool
     assert (first.succeeded != third.succeeded).any() or (first.latency_s != third.latency_s).any()
-    assert (np.asarray(first.latency_s) > 0).all() and first.idle_s.shape == (ROUNDS,) and (first.idle_s >= 0).all()
-    assert seen.oracle is not None and seen.oracle.success_rate.shape == (ROUNDS, K)
-    assert seen.oracle.latency_s.shape == (ROUNDS, K) and (np.asarray(seen.oracle.latency_s) > 0).all()
-    assert seen.available.dtype == bool and seen.context.shape == (ROUNDS, K, len(options.features))
-    assert np.isfinite(seen.context).all()
-    keys = jax.vmap(jax.random.key)(jnp.arange(3))
-    _, (batched, _) = jax.vmap(walk, in_axes=(0, None, None))(keys, cohort(0, 1, 2), none)
-    np.testing.assert_array_equal(batched.succeeded[0], first.succeeded)
-    np.testing.assert_array_equal(batched.succeeded[1], third.succeeded)
+    assert (first.latency_s > 0).all() and (seen.oracle.latency_s > 0).all()
 
 
 def test_volatile_clients_return_at_their_rates():
@@ -131,20 +122,8 @@ def test_volatile_clients_return_at_their_rates():
 def test_a_controller_plans_steps_for_whoever_has_images(name):
     options = catalog.find("controller", name)
     controller, params = options.make(DIMS), on_device(options.params(PROBLEM))
-    init = jax.jit(controller.init)
-    start = init(jax.random.key(0), params, SIZES)
-    state, plan = controller.plan(start, params, view(), cohort(0, 3))
-    assert plan.steps.shape == (K,) and plan.steps.dtype == jnp.int32
-    assert int(plan.steps[0]) == 0 and (np.asarray(plan.steps)[1:] > 0).all()  # no images, no steps
-    costs = Costs(jnp.ones((1, K)), jnp.ones((1, K)))
-    fed = Feedback(cohort(0, 3).selected, cohort(3).selected, jnp.zeros(K), jnp.full(K, jnp.nan), costs)
-    after = controller.update(state, params, view(), cohort(0, 3), fed)
-    assert sketch(start) == sketch(state) == sketch(after)
-    keys = jnp.stack([jax.random.key(0), jax.random.key(1)])
-    both = jax.jit(jax.vmap(controller.init, in_axes=(0, None, None)))(keys, params, SIZES)
-    for i in range(2):
-        alone = init(keys[i], params, SIZES)
-        jax.tree.map(lambda x, y, i=i: np.testing.assert_array_equal(x[i], y), both, alone)
+    _, plan = controller.plan(controller.init(jax.random.key(0), params, SIZES), params, view(), cohort(0, 3))
+    assert int(plan.steps[0]) == 0 and (np.asarray(plan.steps)[1:] > 0).all()
 
 
 def test_epochs_are_drawn_from_the_choices_once_per_run():
@@ -180,29 +159,9 @@ def make_model(name, images=POOL):
 
 
 @pytest.mark.parametrize("name", catalog.names("model"))
-def test_a_model_gives_finite_logits_and_gradients_image_by_image(name):
-    images = SMALLER if name in ("linear", "svm", "mlp", "cnn") else LARGER
-    model = make_model(name, images)
-    shapes = jax.eval_shape(model.init, jax.random.key(0))
-    normal = functools.partial(np.random.default_rng(1).normal, 0, 0.1)
-    weights = jax.tree.map(lambda w: normal(w.shape).astype(w.dtype), shapes)
-
-    @jax.jit
-    def logits_and_gradient(weights, images):
-        logits, backward = jax.vjp(lambda w: model.logits(w, images), weights)
-        return logits, backward(jnp.ones_like(logits))[0]
-
-    logits, gradient = jax.device_get(logits_and_gradient(weights, images))
-    assert logits.shape == (6, 1 if name == "svm" else 10) and logits.dtype == np.float32 and np.isfinite(logits).all()
-    assert all(np.isfinite(g).all() and np.any(g) for g in jax.tree.leaves(gradient))
-    turned, same = jax.device_get(logits_and_gradient(weights, np.asarray(images)[::-1]))
-    np.testing.assert_allclose(turned[::-1], logits, rtol=1e-4, atol=1e-5)
-    for g, h in zip(jax.tree.leaves(gradient), jax.tree.leaves(same), strict=True):
-        np.testing.assert_allclose(g, h, rtol=1e-3, atol=1e-4 * np.abs(g).max())
-    with jax.enable_x64(True):
-        wide = jax.eval_shape(model.init, jax.random.key(0))
-        assert all(leaf.dtype == jnp.float64 for leaf in jax.tree.leaves(wide))
-        assert jax.eval_shape(model.logits, wide, images).dtype == jnp.float64
+def test_a_model_keeps_the_rules(name):
+    assert keeps("model", name, slow=("runs", "first weights"))
+    assert bench("model", name).shapes[1].shape[1] == (1 if name == "svm" else 10)
 
 
 @pytest.mark.parametrize("name", ["mlp", "cnn", "wang"])  # every way to start
@@ -248,39 +207,6 @@ def test_the_squared_svm_by_hand():
     np.testing.assert_allclose(got[:, 0], 0.1 * at - (x * (y * short)[:, None]).mean(0), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", catalog.names("algorithm"))
-def test_an_algorithm_keeps_its_shapes_and_counts_its_steps(name):
-    model = make_model("linear")
-    options = catalog.find("algorithm", name)
-    algorithm, params = options.make(DIMS, mean_loss(model)), on_device(options.params(PROBLEM))
-    weights = model.init(jax.random.key(0))
-    positions = jnp.arange(WIDTH, dtype=jnp.int32)
-    own = () if algorithm.remember is None else algorithm.remember(jax.random.key(2), weights, positions)
-    best = () if algorithm.remember is None else weights
-
-    @jax.jit
-    @jax.vmap
-    def train(num_samples, steps):
-        data = ClientData(POOL, LABELS, positions, num_samples)
-        local = start = algorithm.start(jax.random.key(1), weights, params, data, Memory(own, best, steps))
-        local = jax.lax.fori_loop(0, steps, lambda _, s: algorithm.step(s, weights, params, data), local)
-        assert sketch(local) == sketch(start)
-        update, report, kept = algorithm.finish(local, weights)
-        assert sketch(kept) == sketch(own)
-        update = update if algorithm.remember is None else update[0]
-        assert sketch(update) == sketch(weights)
-        return update, report, local.step
-
-    sizes, steps = jnp.array([0, 1, 3, 20, 20], jnp.int32), jnp.array([2, 2, 3, 0, 12], jnp.int32)
-    update, report, done = train(sizes, steps)
-    assert done.tolist() == steps.tolist()
-    norms = np.array([np.abs(leaf).reshape(5, -1).max(1) for leaf in jax.tree.leaves(update)]).max(0)
-    assert np.isfinite(norms).all()
-    assert norms[0] == 0 and norms[3] == 0  # no image, or no step: nothing changes
-    assert (norms[[1, 2, 4]] > 0).all()
-    assert np.isnan(report.loss[3]) and np.isfinite(report.loss[jnp.array([0, 1, 2, 4])]).all()
-
-
 def test_the_two_algorithms_differ_in_the_proximal_term_only():
     assert catalog.find("algorithm", "fedavg") == dataclasses.replace(catalog.find("algorithm", "fedprox"), prox=0.0)
     assert catalog.find("algorithm", "fedprox").prox > 0
@@ -302,14 +228,15 @@ def test_lanes_train_alike_in_any_order_of_jobs():
         client=jnp.array([7, 0, 5, 2, 3, 1, 0], jnp.int32),
         steps=jnp.array([3, 9, 0, 4, 1, 2, 0], jnp.int32),
         key=jax.random.split(jax.random.key(0), 7),
+        returns=jnp.ones(7, bool),
     )
     results = [
-        jax.jit(lane.train, static_argnums=0)(algorithm, weights, params, data, jobs, Memory())
+        jax.jit(lane.train, static_argnums=0)(algorithm, Carried(weights), params, data, jobs)
         for lane in LANES.values()
     ]
     for a, b in zip(*map(jax.tree.leaves, results), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
-    for update, report, _ in results:
+    for answer in results:
         still = np.array([2, 6])
-        assert all((np.asarray(leaf)[still] == 0).all() for leaf in jax.tree.leaves(update))
-        assert np.isnan(np.asarray(report.loss)[still]).all()
+        assert all((np.asarray(leaf)[still] == 0).all() for leaf in jax.tree.leaves(answer.move))
+        assert np.isnan(np.asarray(answer.report.loss)[still]).all()

@@ -52,7 +52,10 @@ def test_a_block_size_that_was_asked_for_is_taken(where, room_for_two, caplog):
     assert not [r for r in caplog.records if r.levelno >= logging.WARNING]
 
 
-@pytest.mark.parametrize(("free", "advice"), [(1.05, "set block_size to 2"), (0.01, "not even one run")])
+@pytest.mark.parametrize(
+    ("free", "advice"),
+    [(1.05, "which would fit: set block_size to 2"), (0.01, "not even one run would fit into what is free now")],
+)
 def test_running_out_of_memory_says_what_would_fit(where, monkeypatch, free, advice):
     want = need(where, 2)
 

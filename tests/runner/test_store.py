@@ -50,7 +50,7 @@ def test_the_second_run_computes_nothing_and_returns_the_same(where, tmp_path, n
     again = run(where, SEEDS, out=tmp_path)
     xr.testing.assert_identical(first, again)
     assert files(tmp_path) == before
-    with pytest.raises(AssertionError, match="computed"):
+    with pytest.raises(AssertionError, match="something was computed"):
         run(where, [9], out=tmp_path)
 
 
@@ -158,7 +158,7 @@ def test_the_manifest_says_what_was_done(where, tmp_path):
 SCRIPT = """
 import sys; sys.path.insert(0, sys.argv[1])
 import jfed
-from jfed.engine import units
+from jfed.runner import units
 from support import SELECTION, TRAINING, points
 for base in (SELECTION, TRAINING):
     where = points(base, "e3cs-0.5", "uniform")

@@ -1,0 +1,120 @@
+"""Options by their names, and names of options."""
+
+import dataclasses
+import re
+from typing import Any
+
+from jfed.catalog import outside
+from jfed.catalog.rooms import ROOMS, Entry, instance, room_of, shipped
+from jfed.core.errors import unknown
+from jfed.core.members import MODES, MemberOptions, Mode, Name, SelectorOptions
+from jfed.core.options import require_frozen
+
+_NUMBER = r"-([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
+
+
+def entries(field: str) -> dict[str, Entry]:
+    """Return everything that has a name in a room; a name with a number ends in -NUMBER."""
+    return outside.known(field) | shipped(field)
+
+
+def find(field: str, name: str, mode: Mode = "faithful") -> Any:
+    """Return the options that a name stands for.
+
+    Args:
+        field: of the room, such as "selector".
+        name: in any case; with a number where the name takes one, such as e3cs-0.5 or rbcs-f-20.
+        mode: as published, or corrected, for a scheme that has two modes.
+
+    Raises:
+        ConfigError: there is no such name or mode.
+    """
+    if mode not in MODES:
+        raise unknown("mode", mode, MODES)
+    entry, value = _match(field, name)
+    options = entry.at(value)
+    if not entry.given and options.modes is not None and not set(getattr(options.modes, mode)) & set(entry.name.fields):
+        options = dataclasses.replace(options, **getattr(options.modes, mode))
+    return options
+
+
+def scheme(name: str, mode: Mode = "faithful") -> SelectorOptions:
+    """Return the options of a client selection scheme by its name; see `find`."""
+    return find("selector", name, mode)
+
+
+def _match(field: str, name: str) -> tuple[Entry, Any]:
+    known, plain = entries(field), str(name).strip().lower().replace("_", "-")
+    if plain in known and not plain.endswith("-number"):
+        return known[plain], None
+    for key, entry in known.items():
+        stem = key.removesuffix("-NUMBER")
+        if key == stem or not plain.startswith(f"{stem}-"):
+            continue
+        if plain.removeprefix(f"{stem}-") in entry.name.words:
+            return entry, plain.removeprefix(f"{stem}-")
+        if match := re.fullmatch(re.escape(stem) + _NUMBER, plain):
+            return entry, float(match[1])
+    raise unknown(ROOMS[field].word, name, names(field))
+
+
+def names(field: str) -> list[str]:
+    """Return a name of everything in a room: for a name with a number, those with the numbers of its examples."""
+    found = []
+    for key, entry in entries(field).items():
+        if key in entry.name.aliases or key.removesuffix("-NUMBER") in entry.name.aliases:
+            continue
+        stem = key.removesuffix("-NUMBER")
+        found += [f"{stem}-{number}" for number in entry.name.examples] if key != stem else [key]
+    return found
+
+
+def canonical_name(field: str, name: str) -> str:
+    """Return the name under which results list a member: `random` is `uniform`, `e3cs-0.50` is `e3cs-0.5`."""
+    entry, value = _match(field, name)
+    return _written(entry.name, value)
+
+
+def _written(name: Name, value: Any) -> str:
+    if not name.number:
+        return name.name
+    return f"{name.name}-{value if isinstance(value, str) else format(value, 'g')}"
+
+
+def label(options: Any) -> str:
+    """Return the name of options by their class, and by the fields that tell its names apart."""
+    field = room_of(options)
+    for entry in outside.registered[field].values():
+        if entry.options == options:
+            return entry.name.name
+    for name in type(options).called():
+        value = getattr(options, name.number) if name.number else None
+        same = all(getattr(options, key) == wanted for key, wanted in name.fields.items())
+        others = {key for other in type(options).called() for key in other.fields} - set(name.fields)
+        plain = all(getattr(options, key) == getattr(instance(type(options)), key) for key in others)
+        if same and plain and (value is None or isinstance(value, int | float) or value in name.words):
+            return _written(name, value)
+    return type(options).called()[0].name
+
+
+def has_modes(name: str) -> bool:
+    """Return whether a scheme has a corrected form of its own."""
+    return find("selector", name, "faithful") != find("selector", name, "corrected")
+
+
+def set_by_name(options: MemberOptions) -> set[str]:
+    """Return the fields that the names and modes of a member stand for, which are chosen by name and not set apart."""
+    found = {key for name in options.called() for key in (*name.fields, name.number) if key}
+    return found | set(options.modes.faithful if options.modes else ())
+
+
+def resolve(field: str, given: Any, mode: Mode = "faithful") -> Any:
+    """Return options from a name or from options themselves, checked to belong to the room.
+
+    Raises:
+        ConfigError: an unknown name, or options of another room.
+    """
+    if isinstance(given, str):
+        return find(field, given, mode)
+    require_frozen(given, ROOMS[field].base, f"The {ROOMS[field].word}")
+    return given

@@ -1,0 +1,101 @@
+"""Members from outside: registered by a call, brought by an installed package, or defined in a file."""
+
+import functools
+import importlib.util
+import logging
+import os
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from jfed.catalog.rooms import ROOMS, Entry, bases, by_name, defined, instance, room_of, shipped
+from jfed.core.errors import ConfigError, require
+from jfed.core.members import MemberOptions, Name
+from jfed.core.options import require_frozen
+
+log = logging.getLogger("jfed")
+
+registered: dict[str, dict[str, Entry]] = {field: {} for field in ROOMS}
+_files: dict[Path, list[type[MemberOptions]]] = {}
+
+
+def register(name: str, options: MemberOptions | type[MemberOptions]) -> None:
+    """Give options a name of your own, by which configs, `jfed.methods` and command lines then know them.
+
+    Args:
+        name: in small letters, with hyphens; a name that jfed uses is refused, one of yours is given anew.
+        options: of a member, or its class, which stands for its defaults.
+
+    Raises:
+        ConfigError: a name that is taken, or that is none; no options of a member.
+    """
+    made = instance(options)
+    field = room_of(made)
+    word = ROOMS[field].word
+    fine = re.fullmatch(r"[a-z][a-z0-9.-]*", name)
+    require(fine is not None, f"A name has small letters, digits, . and -, found {name!r}.")
+    require(name not in shipped(field), f"{name!r} is a {word} of jfed: give yours another name.")
+    registered[field][name] = Entry(Name(name), made, given=True)
+
+
+@functools.cache
+def _entry_points(field: str) -> dict[str, Entry]:
+    found = {}
+    for point in metadata.entry_points(group=ROOMS[field].group):
+        try:
+            options = instance(point.load())
+        except Exception as error:  # whatever an installed package does on import must not stop jfed
+            log.warning(f"The {ROOMS[field].word} {point.name!r} of {point.value} cannot be loaded: {error}.")
+            continue
+        require_frozen(options, ROOMS[field].base, f"The entry point {point.name!r}")
+        found[point.name] = Entry(Name(point.name), options, given=True)
+    return found
+
+
+def load_file(path: str | Path) -> list[type[MemberOptions]]:
+    """Import a Python file once and return the options classes that it defines; the catalogue then knows their names.
+
+    Raises:
+        ConfigError: no such file, an error while it runs, no member in it, or a name that is taken.
+    """
+    path = Path(path).resolve()
+    if path in _files:
+        return _files[path]
+    require(path.is_file() and path.suffix == ".py", f"There is no Python file {path}.")
+    name = path.stem
+    known = sys.modules.get(name)
+    taken = known is not None and Path(getattr(known, "__file__", None) or "").resolve() != path
+    require(not taken, f"{path} cannot be loaded: there is another module {name!r}; give the file another name.")
+    module = known or _import(name, path)
+    kinds = [kind for room in ROOMS.values() for kind in defined(module, room.base)]
+    require(bool(kinds), f"{path} defines no member: give it a frozen dataclass on one of {bases()}.")
+    for kind in kinds:
+        field = room_of(instance(kind))
+        twice = next((word for word in by_name([kind]) if word in shipped(field)), None)
+        require(twice is None, f"{path}: {twice!r} is a {ROOMS[field].word} of jfed; give yours another name.")
+    _files[path] = kinds
+    return kinds
+
+
+def _import(name: str, path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise ConfigError(f"{path} cannot be loaded: {type(error).__name__}: {error}.") from error
+    return module
+
+
+def known(field: str) -> dict[str, Entry]:
+    """Return everything from outside that has a name in a room."""
+    for path in filter(None, os.environ.get("JFED_LOAD", "").split(os.pathsep)):
+        load_file(path)
+    base = ROOMS[field].base
+    files = by_name(kind for kinds in _files.values() for kind in kinds if issubclass(kind, base))
+    return _entry_points(field) | files | registered[field]

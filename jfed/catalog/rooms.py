@@ -1,0 +1,135 @@
+"""The rooms of members and what ships with jfed in each."""
+
+import dataclasses
+import functools
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from jfed.core.errors import ConfigError
+from jfed.core.members import (
+    AlgorithmOptions,
+    ControllerOptions,
+    EnvironmentOptions,
+    MemberOptions,
+    Name,
+    SelectorOptions,
+)
+from jfed.core.options import cast, hints, require_frozen
+from jfed.data.options import DataOptions
+from jfed.models.classifier import ModelOptions
+
+
+@dataclass(frozen=True)
+class Room:
+    """A room of members.
+
+    Attributes:
+        field: of `Config` or `Training`, that holds a member of it.
+        word: for a member of it, in messages.
+        package: where its members are.
+        base: of its members' options.
+        group: of entry points.
+    """
+
+    field: str
+    word: str
+    package: str
+    base: type[MemberOptions]
+    group: str
+
+
+ROOMS = {
+    room.field: room
+    for room in (
+        Room("selector", "scheme", "jfed.selectors", SelectorOptions, "jfed.selectors"),
+        Room("environment", "world", "jfed.envs", EnvironmentOptions, "jfed.environments"),
+        Room("controller", "controller", "jfed.controllers", ControllerOptions, "jfed.controllers"),
+        Room("algorithm", "algorithm", "jfed.algorithms", AlgorithmOptions, "jfed.algorithms"),
+        Room("dataset", "data set", "jfed.data", DataOptions, "jfed.data"),
+        Room("model", "model", "jfed.models", ModelOptions, "jfed.models"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A name and the options that it stands for.
+
+    Attributes:
+        name: with what the name sets, and the field of its number.
+        options: of the member, with its defaults or as they were given.
+        given: whether somebody gave these very options the name, so that no mode changes them.
+    """
+
+    name: Name
+    options: MemberOptions
+    given: bool = False
+
+    def at(self, value: Any = None) -> MemberOptions:
+        """Return the options, with a number (or word) where the name takes one."""
+        changed = dict(self.name.fields)
+        if self.name.number:
+            changed[self.name.number] = cast(value, hints(type(self.options))[self.name.number])
+        return dataclasses.replace(self.options, **changed)
+
+
+@functools.cache
+def members(field: str) -> tuple[type[MemberOptions], ...]:
+    """Return the options classes that ship with jfed in a room, in the order of their files."""
+    package = importlib.import_module(ROOMS[field].package)
+    files = [importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
+    return tuple(kind for file in files for kind in defined(file, ROOMS[field].base))
+
+
+def defined(module: Any, base: type[MemberOptions]) -> list[type[MemberOptions]]:
+    """Return the options classes on a base that a module defines itself, in their order."""
+    kinds = [x for x in vars(module).values() if isinstance(x, type) and issubclass(x, base)]
+    return [kind for kind in kinds if kind.__module__ == module.__name__ and not kind.__abstractmethods__]
+
+
+def instance(options: Any) -> Any:
+    """Return options from options or from their class, which stands for its defaults."""
+    if isinstance(options, type) and issubclass(options, MemberOptions):
+        try:
+            return options()
+        except TypeError as error:
+            raise ConfigError(f"{options.__qualname__} cannot be made without arguments: {error}.") from error
+    return options
+
+
+def room_of(options: Any) -> str:
+    """Return the field of the room to which options belong.
+
+    Raises:
+        ConfigError: they are on none of the bases, or no frozen dataclass.
+    """
+    for field, room in ROOMS.items():
+        if isinstance(options, room.base):
+            require_frozen(options, room.base, f"The {room.word}")
+            return field
+    raise ConfigError(f"{options!r} is on none of the bases of members: {bases()}.")
+
+
+def bases() -> str:
+    """Return the names of the bases of members, for messages."""
+    return ", ".join(f"jfed.{room.base.__name__}" for room in ROOMS.values())
+
+
+@functools.cache
+def shipped(field: str) -> dict[str, Entry]:
+    """Return the names of the members that ship with jfed."""
+    return by_name(members(field))
+
+
+def by_name(kinds: Iterable[type[MemberOptions]]) -> dict[str, Entry]:
+    """Return the names, aliases too, of options classes; a name with a number ends in -NUMBER."""
+    named: dict[str, Entry] = {}
+    for kind in kinds:
+        for name in kind.called():
+            for word in (name.name, *name.aliases):
+                key = f"{word}-NUMBER" if name.number else word
+                named[key] = Entry(name, instance(kind))
+    return named

@@ -1,0 +1,65 @@
+"""From a member to what its room's rules find."""
+
+import dataclasses
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from jfed import catalog
+from jfed.contracts import algorithms, controllers, environments, models, scheme, selectors
+from jfed.contracts.finding import Finding, Rules, findings
+from jfed.contracts.options import Bench
+from jfed.core.errors import ConfigError
+from jfed.core.members import MODES, MemberOptions
+from jfed.core.options import static_half
+
+BENCHES: dict[str, tuple[type[Bench], Rules]] = {
+    "selector": (scheme.SelectorBench, selectors.RULES),
+    "environment": (environments.EnvironmentBench, environments.RULES),
+    "controller": (controllers.ControllerBench, controllers.RULES),
+    "algorithm": (algorithms.AlgorithmBench, algorithms.RULES),
+    "model": (models.ModelBench, models.RULES),
+}
+
+
+def check(member: MemberOptions | type[MemberOptions], only: Collection[str] = ()) -> list[Finding]:
+    """Return what the rules of its room find of a member; a rule that was not tried, since another failed, is left out.
+
+    Args:
+        member: its options, or their class, which stands for its defaults.
+        only: rules to try; all of them by default.
+
+    Raises:
+        ConfigError: it is on none of the bases of members.
+    """
+    kind = member if isinstance(member, type) else type(member)
+    room = next((room for room in catalog.ROOMS.values() if issubclass(kind, room.base)), None)
+    if room is None:
+        raise ConfigError(f"{kind.__qualname__} is on none of the bases of members: {catalog.bases()}.")
+    make, rules = BENCHES[room.field]
+    bench = make(member, room)
+    return findings(_label(member), bench.home, rules, bench, only)
+
+
+def _label(member: Any) -> str:
+    try:
+        options = catalog.instance(member)
+        modes = options.modes._asdict() if options.modes else {}
+        own = [mode for mode, changed in modes.items() if all(getattr(options, k) == v for k, v in changed.items())]
+        return catalog.label(options) + (f" ({own[0]})" if own else "")
+    except Exception:  # what is wrong with its options is for the rules to say
+        return (member if isinstance(member, type) else type(member)).__qualname__
+
+
+def variants(kind: type[MemberOptions]) -> Iterator[MemberOptions]:
+    """Yield options of a class that differ in their programs: by its names, and by its modes."""
+    seen = set()
+    for name in kind.called():
+        number = name.examples[0] if name.examples else None
+        value = number if number is None or number in name.words else float(number)
+        made = catalog.Entry(name, catalog.instance(kind)).at(value)
+        for mode in MODES:
+            changed = getattr(kind.modes, mode) if kind.modes else {}
+            options = dataclasses.replace(made, **changed)
+            if (half := static_half(options)) not in seen:
+                seen.add(half)
+                yield options

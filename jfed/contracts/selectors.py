@@ -1,0 +1,209 @@
+"""Rules for client selection schemes: exact masks, fixed shapes, honest keys, no peeking, one trace per sweep."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array
+
+from jfed.contracts import draws
+from jfed.contracts.finding import Broken, Failed, Rules, require
+from jfed.contracts.options import ROUNDS, K, arrays, frozen, made, named
+from jfed.contracts.scheme import Case, SelectorBench
+from jfed.contracts.sweeps import sweep
+from jfed.contracts.walks import batches, constant, pure, require_numbers, static_half, watch, wide
+from jfed.core.types import Cohort
+
+
+def slots(bench: SelectorBench) -> None:
+    """A static bound on the cohort from k to K, and a first cohort within it."""
+    for name in bench.cases:
+        problem = bench.problem._replace(cohort_size=bench.size(name))
+        most, first = bench.options.slots(problem), bench.options.first_cohort(problem)
+        k = problem.cohort_size
+        require(
+            isinstance(most, int) and k <= most <= K,
+            f"slots, the largest cohort, must be a whole number from k to K, {k} to {K} here, found {most!r}.",
+        )
+        require(
+            isinstance(first, int) and 1 <= first <= most,
+            f"first_cohort must be a whole number from 1 to slots, 1 to {most} here, found {first!r}.",
+        )
+
+
+def functions(bench: SelectorBench) -> str | None:
+    """Functions that can be traced, give what they should, and look at the truth only where that is declared."""
+    try:
+        bench.shapes  # noqa: B018
+    except Failed as error:
+        if bench.member.needs_oracle or error.function not in ("probe", "select", "update"):
+            raise
+        try:
+            bench.trace(bench.on_device(), oracle=True)
+        except Exception:
+            raise error from error.__cause__
+        raise Broken(
+            f"{error.function} looks at view.oracle, which only a scheme sees that says so: return"
+            " jfed.Selector(..., needs_oracle=True), and tables will mark it.",
+            "oracle",
+        ) from error
+    return "sees the truth" if bench.member.needs_oracle else None
+
+
+def masks(bench: SelectorBench) -> None:
+    """At most as many clients as slots, none who is away, and nobody where all are."""
+    for name, seen in bench.walked.items():
+        chosen = seen.cohort.selected
+        most = bench.options.slots(bench.problem._replace(cohort_size=bench.size(name)))
+        away = chosen & bench.cases[name].away
+        if away.any():
+            t, client = np.argwhere(away)[0]
+            raise Broken(
+                f"A client is selected that is away (client {client} in round {t + 1}, where {name}): choose among"
+                " view.available, as in jfed.ops.smallest(score, params.k, among=view.available)."
+            )
+        t = int(chosen.sum(-1).argmax())
+        require(
+            chosen[t].sum() <= most,
+            f"{chosen[t].sum()} clients are selected in round {t + 1}, where {name}, and slots says at most {most}:"
+            " return more from slots, or select fewer.",
+        )
+    everybody = bench.walked["everybody is there"].cohort.selected
+    require(everybody.any(), "Nobody is ever selected, though everybody is there.")
+
+
+def sound(bench: SelectorBench) -> None:
+    """Numbers stay numbers where nobody is there or returns, losses are NaN, or nobody has images."""
+    require_numbers(bench, {name: seen.state for name, seen in bench.walked.items()})
+
+
+def inclusion(bench: SelectorBench) -> str | None:
+    """Probabilities in [0, 1], 0 for who is away; or NaN throughout."""
+    given = [~np.isnan(seen.cohort.inclusion) for seen in bench.walked.values()]
+    if not any(mask.any() for mask in given):
+        return "no inclusion probabilities"
+    for name, seen in bench.walked.items():
+        p = seen.cohort.inclusion
+        require(
+            not np.isnan(p).any(),
+            f"Inclusion probabilities are NaN for some clients or rounds only, where {name}: give all of them, with 0"
+            " for who is away, or NaN throughout.",
+        )
+        require(
+            (p >= 0).all() and (p <= 1 + 1e-6).all(),
+            f"Inclusion probabilities must lie in [0, 1], found {p.min():.4g} to {p.max():.4g}, where {name}.",
+        )
+        require(
+            not p[bench.cases[name].away].any(),
+            f"A client that is away has an inclusion probability above 0, where {name}: give it 0.",
+        )
+        require(
+            not (seen.cohort.selected & (p == 0)).any(),
+            f"A client whose inclusion probability is 0 is selected, where {name}.",
+        )
+    return None
+
+
+def frequencies(bench: SelectorBench) -> str | None:
+    """Inclusion probabilities that are the frequencies of many draws, and sum to the cohort's size."""
+    if np.isnan(bench.walked["everybody is there"].cohort.inclusion).any():
+        return "no inclusion probabilities"
+    if not bench.options.keeps_inclusion():
+        return "declares that it draws otherwise than its inclusion probabilities say"
+    ends = {name: jax.tree.map(lambda x: x[ROUNDS - 2], bench.walked[name].state) for name in bench.walked}
+    near = bench.cases["some are away"]._replace(params=bench.params)
+    situations = {
+        "in round 1": (bench.starts["everybody is there"], 1, bench.cases["everybody is there"]),
+        f"in round {ROUNDS}": (ends["everybody is there"], ROUNDS, bench.cases["everybody is there"]),
+        "where some are away": (ends["some are away"], ROUNDS, near),
+    }
+
+    def one(key: Array, where: tuple[Any, Any, Case]) -> Cohort:
+        state, t, case = where
+        return bench.chosen(bench.member, key, state, t, case)[2]
+
+    for name, (selected, p) in draws.cohorts(one, situations).items():
+        counts = selected.sum(-1)
+        total = p.sum(-1)
+        if (counts == counts[0]).all():
+            require(
+                np.allclose(total, counts[0], rtol=1e-3),
+                f"Inclusion probabilities sum to {total[0]:.4g} {name}, where {counts[0]} clients are selected: they"
+                " must sum to the cohort's size.",
+            )
+        apart = draws.apart(selected - p, p * (1 - p))
+        if apart is not None:
+            client, many = apart
+            raise Broken(
+                f"Client {client} is selected in {selected[:, client].mean():.4g} of {len(p)} draws {name}, and its"
+                f" inclusion probability is {p[:, client].mean():.4g}, {many:.3g} standard errors apart: draw with"
+                " jfed.ops.exact_inclusion, or give NaN."
+            )
+    return None
+
+
+def importance(bench: SelectorBench) -> None:
+    """Factors of clients' weights that are finite and not negative."""
+    for name, seen in bench.walked.items():
+        factor = seen.cohort.importance
+        require(
+            factor is None or (np.isfinite(factor).all() and (factor >= 0).all()),
+            f"The importance of a client is negative or not finite, where {name}.",
+        )
+
+
+def keys(bench: SelectorBench) -> str | None:
+    """The same key gives the same choices; a scheme that uses none is deterministic."""
+    one, other = (bench.walked[name].cohort.selected for name in ("everybody is there", "with another key"))
+    return "deterministic" if (one == other).all() else None
+
+
+def asks(bench: SelectorBench) -> str | None:
+    """Only clients that are there are asked for their loss."""
+    if bench.member.probe is None:
+        wants = ", ".join(bench.member.wants)
+        return f"wants {wants} of the clients, which needs training" if wants else None
+    for name, seen in bench.walked.items():
+        require(
+            not (seen.asked & bench.cases[name].away).any(),
+            f"probe asks a client that is away, where {name}: ask among view.available.",
+        )
+    return "asks clients for their loss, which needs training"
+
+
+def sweeps(bench: SelectorBench) -> str | None:
+    """A run from end to end, and one program for two values of each number."""
+    bench.shapes  # noqa: B018
+    asking = bench.member.probe is not None or len(bench.member.wants) > 0
+    settings = {"selector": [bench.options, *bench.varied.values()]}
+    results = sweep(settings, bench.problem.cohort_size, training=asking)
+    many = results["num_selected"]
+    require(
+        (many >= 0).all() and many.any() and np.isfinite(results["round_time_s"]).all(),
+        "In a run of a few rounds nobody is ever selected, or a round's time is not finite.",
+    )
+    return None
+
+
+RULES: Rules = (
+    ("options", frozen),
+    ("names", named),
+    ("params", arrays),
+    ("slots", slots),
+    ("make", made),
+    ("functions", functions),
+    ("state", constant),
+    ("float64", wide),
+    ("watch", watch),
+    ("pure", pure),
+    ("static half", static_half),
+    ("batches", batches),
+    ("masks", masks),
+    ("sound", sound),
+    ("asks", asks),
+    ("inclusion", inclusion),
+    ("frequencies", frequencies),
+    ("importance", importance),
+    ("keys", keys),
+    ("one trace", sweeps),
+)
