@@ -18,12 +18,14 @@ CORE = {
     "core.types": set(),
     "core.errors": set(),
     "core.version": set(),
+    "core.source": set(),
+    "core.code": {"core.source"},
     "core.learning": {"core.types"},
     "core.interfaces": {"core.types", "core.learning"},
     "core.prng": {"core.types", "core.errors"},
     "core.options": {"core.types", "core.errors"},
     "core.ops": {"core.types", "core.errors", "core.interfaces", "core.prng", "core.options"},
-    "core.members": {"core.types", "core.errors", "core.interfaces", "core.options"},
+    "core.members": {"core.types", "core.errors", "core.interfaces", "core.options", "core.code"},
 }
 PLAIN = {"core.errors", "core.version"}  # what is known where jax is not
 ALLOWED = CORE | {
