@@ -286,4 +286,9 @@ def tidy(
     broken = dataset["broken_round"].values > 0 if "broken_round" in dataset else np.zeros(len(frame), bool)
     for name, values in metrics.items():
         frame[name] = np.where(broken, np.nan, values.values) if broken.any() else values.values
-    return frame
+    return frame.assign(**company(dataset))
+
+
+def company(dataset: xr.Dataset) -> dict[str, np.ndarray]:
+    """Return the columns by which comparisons know whether runs can be compared: setting and versions of each run."""
+    return {name: dataset[name].values for name in alike.COLUMNS if name in dataset.coords}

@@ -154,7 +154,7 @@ def _whole(runs: Sequence[Run], known: index.Index, host: Host) -> xr.Dataset:
     wanted = []
     for run in runs:
         coords = coordinates(run.point)
-        name = next(one for one in known.called(run.kind.id) if one["coords"] == coords)
+        name = next(one for one in host.names[run.kind.id] if one["coords"] == coords)
         wanted.append((run.id, name))
     whole = assemble(read_rows(known, wanted, recorded, host.parts))
     return whole if recorded or "selected" not in whole else whole.drop_vars("selected")
