@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= out
 
-.PHONY: run numerical test proof compat lint bench clean
+.PHONY: run numerical test check proof compat lint bench clean
 
 # The main job: E3CS at four quotas and its rivals on the shipped digits, ending with a significance table.
 run: $(VENV)/ready
@@ -14,8 +14,13 @@ run: $(VENV)/ready
 numerical: $(VENV)/ready
 	$(BIN)/python -m experiments.e3cs_numerical --out $(OUT)/e3cs_numerical
 
+# What every change needs: lint, types and the quickest tests. Under five minutes on two slow cores.
 test: lint
-	$(BIN)/python -m pytest -m "not proof" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not check and not proof" -n 2 --dist loadfile
+
+# The rest of what must hold before a change lands: longer references, whole experiments, kills.
+check: $(VENV)/ready
+	$(BIN)/python -m pytest -m "check and not proof" -n 2 --dist loadfile
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

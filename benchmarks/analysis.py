@@ -18,13 +18,13 @@ SCHEMES = ("uniform", "fedcs", "e3cs-0", "e3cs-0.2", "e3cs-0.5", "e3cs-0.8", "e3
 
 
 def points() -> list[jfed.Point]:
-    """The schemes, with the coordinates of a training experiment."""
+    """Return the schemes, with the coordinates of a training experiment."""
     where = {"partition": "made up", "algorithm": "fedavg", "k": 20}
     return [jfed.Point(p.config, p.coords | where) for p in jfed.methods(jfed.Config(num_rounds=ROUNDS), SCHEMES)]
 
 
 def write_results(out: Path) -> None:
-    """One file per scheme, as a training experiment would have left them."""
+    """Return one file per scheme, as a training experiment would have left them."""
     rng = np.random.default_rng(0)
     rounds = np.arange(EVERY, ROUNDS + 1, EVERY)
     (out / "results").mkdir()
@@ -39,7 +39,7 @@ def write_results(out: Path) -> None:
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes."""
+    """Return all rows, and notes."""
     with TemporaryDirectory() as folder:
         write_results(Path(folder))
         found = [workers.child("analysing", folder) for _ in range(repeats)]

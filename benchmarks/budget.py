@@ -24,7 +24,7 @@ SEEDS, CALLS, EVERY = 10, 1000, 5
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes."""
+    """Return all rows, and notes."""
     try:
         found = where("mnist")
     except DataError:
@@ -67,7 +67,7 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
 
 
 def search_s(config: jfed.Config) -> float:
-    """Seconds of one search."""
+    """Return seconds of one search."""
     options = config.controller
     params = jax.tree.map(jnp.asarray, options.params(configs.problem(config)))
     one, no = jnp.float32(1.0), jnp.bool_(False)

@@ -15,7 +15,7 @@ SWEEPS = {
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes."""
+    """Return all rows, and notes."""
     rows: list[report.Row] = []
     for name, args in SWEEPS.items():
         cold, warm = [], []

@@ -20,8 +20,8 @@ from jax.sharding import Mesh, PartitionSpec
 from benchmarks import report
 from jfed import catalog
 from jfed.algorithms import local_sgd
-from jfed.core.types import Dims, Memory
-from jfed.engine.lanes import LANES, Data, Jobs
+from jfed.core.types import Dims
+from jfed.engine.lanes import LANES, Carried, Data, Jobs
 from jfed.models import classifier, cnn, losses
 
 CLIENTS, BATCH = 20, 40
@@ -42,7 +42,7 @@ class Plain(linen.Module):
 
     @linen.compact
     def __call__(self, x: jax.Array) -> jax.Array:
-        """Logits of scaled images."""
+        """Return logits of scaled images."""
         for channels in self.options.channels:
             x = linen.max_pool(linen.relu(linen.Conv(channels, (5, 5), padding="VALID")(x)), (2, 2), (2, 2))
         x = x.reshape(x.shape[0], -1)
@@ -61,7 +61,7 @@ def _data(inputs: classifier.Inputs) -> Data:
 
 
 def _renamed(weights: Any) -> Any:
-    """jfed's weights under flax's names."""
+    """Return jfed's weights under flax's names."""
     names = sorted({name.rpartition("_")[0] for name in weights})
     kinds = {"conv": "Conv", "dense": "Dense"}
     return {
@@ -79,12 +79,12 @@ def _ours(options: cnn.Options, inputs: classifier.Inputs) -> tuple[Callable[...
     clients = jnp.arange(CLIENTS, dtype=jnp.int32)
     jobs = Jobs(
         jnp.zeros(CLIENTS, jnp.int32), clients, jnp.ones(CLIENTS, jnp.int32),
-        jax.random.split(jax.random.key(0), CLIENTS),
+        jax.random.split(jax.random.key(0), CLIENTS), jnp.ones(CLIENTS, bool),
     )  # fmt: skip
 
     def train(weights: Any, data: Data) -> Any:
         own = jax.tree.map(lambda x: x[None], weights)
-        return LANES["sequential"].train(algorithm, own, params, data, jobs, Memory())[0]
+        return LANES["sequential"].train(algorithm, Carried(own), params, data, jobs).move
 
     return train, model.init(jax.random.key(1))
 
@@ -110,7 +110,7 @@ def _peer(options: cnn.Options, inputs: classifier.Inputs) -> Callable[..., Any]
 def _timed(
     train: Callable[..., Any], weights: Any, data: Data, devices: int, xla: dict[str, Any] | None = None
 ) -> tuple[Callable, Any]:
-    """Steps of 20 clients a second, with a run on each device and options of XLA; and the updates of a run."""
+    """Return steps of 20 clients a second, with a run on each device and options of XLA; and the updates of a run."""
     mesh = Mesh(np.array(jax.devices()[:devices]), ("run",))
     shared, runs = PartitionSpec(), PartitionSpec("run")
 
@@ -130,7 +130,7 @@ def _timed(
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes."""
+    """Return all rows, and notes."""
     rows: list[report.Row] = []
     notes = []
     devices = len(jax.devices())

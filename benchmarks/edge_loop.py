@@ -34,17 +34,17 @@ class Data:
 
 
 def margins(w: Floats, x: Floats, y: Floats) -> Floats:
-    """What each image lacks."""
+    """Return what each image lacks."""
     return np.maximum(1 - y * (x @ w), 0)
 
 
 def loss(w: Floats, short: Floats) -> float:
-    """Of a batch."""
+    """Return the loss of a batch."""
     return float(LAMBDA / 2 * (w @ w) + 0.5 * (short @ short) / len(short))
 
 
 def gradient(w: Floats, x: Floats, y: Floats, short: Floats) -> Floats:
-    """Of a batch."""
+    """Return the gradient of a batch."""
     return LAMBDA * w - ((short * y) @ x) / np.float32(len(short))
 
 
@@ -65,7 +65,7 @@ class Client:
         return batch
 
     def train(self, data: Data, w: Floats, best: Floats, tau: int) -> tuple[Floats, Floats, list[float]]:
-        """Where tau steps end, the gradient at w, and losses at w and at the best model, rho and beta."""
+        """Return where tau steps end, the gradient at w, and losses at w and at the best model, rho and beta."""
         if tau <= 1 and self.uses >= 3:
             self.batch, self.uses = self._fresh(), 0
         x, y = data.x[self.batch], data.y[self.batch]
@@ -90,7 +90,7 @@ class Client:
 
 
 def best_tau(tau: int, rho: float, beta: float, delta: float, c: float, b: float, left: float) -> int:
-    """The least G(x)."""
+    """Return the least G(x)."""
     x = np.arange(1.0, min(10 * tau, TAU_MAX) + 1)
     eta = float(RATE)
     with np.errstate(over="ignore"):
@@ -101,7 +101,7 @@ def best_tau(tau: int, rho: float, beta: float, delta: float, c: float, b: float
 
 
 def pool(order: NDArray[np.int64], demand: NDArray[np.float64], room: Any) -> list[int]:
-    """Who fits."""
+    """Return the clients that fit."""
     taken = []
     for i in order:
         if demand[i] <= room:
@@ -111,13 +111,13 @@ def pool(order: NDArray[np.int64], demand: NDArray[np.float64], room: Any) -> li
 
 
 def unit(v: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scaled to [0, 1]."""
+    """Return the values scaled to [0, 1]."""
     low, high = v.min(), v.max()
     return (v - low) / (high - low) if high > low else np.zeros(len(v))
 
 
 def eiffel(data: Data, seed: int, num_clients: int, k: int, budget: float, every: int) -> dict[str, float]:
-    """One run, corrected mode, one label for each client; tested every so many rounds."""
+    """Return one run, corrected mode, one label for each client; tested every so many rounds."""
     rng = np.random.default_rng(seed)
     hands: list[list[NDArray[np.int64]]] = [[] for _ in range(num_clients)]
     for label in range(10):

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def peak() -> int:
-    """Peak memory of this process in bytes. Linux's ru_maxrss would be the parent's, if that is larger."""
+    """Return peak memory of this process in bytes. Linux's ru_maxrss would be the parent's, if that is larger."""
     status = Path("/proc/self/status")
     if status.exists():
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines())

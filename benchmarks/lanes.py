@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks import report
 from benchmarks.rounds import CASES, CLIENTS, MOMENTUM, RATE, Case, setting
 from jfed.algorithms import local_sgd
-from jfed.core.types import Dims, Memory
-from jfed.engine.lanes import LANES, Data, Jobs
+from jfed.core.types import Dims
+from jfed.engine.lanes import LANES, Carried, Data, Jobs
 from jfed.models import classifier, losses
 from jfed.runner.memory import size
 
@@ -25,7 +25,7 @@ NETS = {"cpu": ("MLP 784-200-10",), "gpu": ("CNN e3cs-emnist", "CNN e3cs-cifar")
 
 
 def timed(case: Case, runs: int, lane: str, precision: str | None) -> tuple[Callable[[], float], int]:
-    """A function that returns client-steps a second, and the bytes of temporaries."""
+    """Return a function that returns client-steps a second, and the bytes of temporaries."""
     work = setting(case)
     model = classifier.make(case.options, case.inputs)
     algorithm = local_sgd.Options().make(Dims(CLIENTS, CLIENTS, 45), losses.mean_loss(model))
@@ -40,10 +40,11 @@ def timed(case: Case, runs: int, lane: str, precision: str | None) -> tuple[Call
         jnp.tile(jnp.arange(CLIENTS, dtype=jnp.int32), runs),
         jnp.tile(jnp.asarray(case.few), runs),
         jax.random.split(jax.random.key(0), runs * CLIENTS),
+        jnp.tile(jnp.asarray(case.few) > 0, runs),
     )
 
     def train(weights: Any, data: Data, jobs: Jobs) -> Any:
-        return LANES[lane].train(algorithm, weights, params, data, jobs, Memory())[0]
+        return LANES[lane].train(algorithm, Carried(weights), params, data, jobs).move
 
     with jax.default_matmul_precision(precision or "default"):
         compiled = jax.jit(train).lower(weights, data, jobs).compile()
@@ -59,7 +60,7 @@ def timed(case: Case, runs: int, lane: str, precision: str | None) -> tuple[Call
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes."""
+    """Return all rows, and notes."""
     backend = jax.default_backend()
     rows: list[report.Row] = []
     notes = []

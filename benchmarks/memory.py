@@ -15,7 +15,7 @@ PAIRS = {
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes."""
+    """Return all rows, and notes."""
     rows: list[report.Row] = []
     with TemporaryDirectory() as cache:
         for name, (kind, seeds, few, many) in PAIRS.items():

@@ -20,7 +20,7 @@ LARGE = 300.0  # weights above e^300 are divided by their maximum
 
 
 def log_cap(log_w: Floats, w: Floats, target: float, over: Mask) -> tuple[float, Mask]:
-    """Logarithm of the c with sum_i min(1, w_i / c) = target, and who exceeds it; the search starts from `over`."""
+    """Return log c with sum_i min(1, w_i / c) = target, and who exceeds it; the search starts from `over`."""
     many = np.count_nonzero(over)
     if many >= target:
         over, many = np.zeros(len(w), bool), 0
@@ -43,7 +43,7 @@ def log_cap(log_w: Floats, w: Floats, target: float, over: Mask) -> tuple[float,
 def run(
     seed: int, rounds: int, num_clients: int, k: int, quota: float, eta: float, rates: list[float]
 ) -> tuple[int, int]:
-    """One seed; how many clients returned and how many were selected, over all rounds."""
+    """Return one seed; how many clients returned and how many were selected, over all rounds."""
     rng = np.random.default_rng(seed)
     rate = np.asarray(rates)[np.arange(num_clients) % len(rates)]
     succeeds = rng.random((rounds, num_clients), np.float32) < rate

@@ -12,13 +12,14 @@ import jax
 
 import jfed
 from benchmarks import report
+from jfed import catalog
 from jfed.data import load
 
 ROUNDS = 10
 
 
 def config() -> jfed.Config:
-    """The experiment's setting, or a small one."""
+    """Return the experiment's setting, or a small one."""
     if load.where("emnist_letters"):
         training = jfed.Training(dataset="emnist_letters", model="e3cs-emnist")
         return jfed.Config(num_rounds=ROUNDS, training=training)
@@ -27,7 +28,7 @@ def config() -> jfed.Config:
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes."""
+    """Return all rows, and notes."""
     base, seeds = config(), range(len(jax.devices()))
     assert base.training is not None
 
@@ -46,5 +47,6 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
 
     alone()  # compiles
     plain, full = report.interleaved(repeats, alone, whole)
-    case = f"{base.training.dataset}, {ROUNDS} rounds: evaluation, checkpoints, results and progress, all in all"
+    name = catalog.label(base.training.dataset)
+    case = f"{name}, {ROUNDS} rounds: evaluation, checkpoints, results and progress, all in all"
     return [report.row(case, "s", full, plain, "training, one evaluation", "<= 1.10")], []

@@ -52,7 +52,7 @@ def row(
     against: str = "",
     target: str = "",
 ) -> Row:
-    """A row from the values of all repeats; the ratio is value / other, repeat by repeat."""
+    """Return a row from the values of all repeats; the ratio is value / other, repeat by repeat."""
     v = np.asarray(values, float)
     found = Row(case, unit, float(np.median(v)), float(v.min()), float(v.max()), target=target)
     if len(others) == 0:
@@ -72,7 +72,7 @@ def interleaved(repeats: int, *sides: Callable[[], float]) -> list[list[float]]:
 
 
 def machine() -> dict[str, str]:
-    """What numbers depend on: processor, cores, versions."""
+    """Return what numbers depend on: processor, cores, versions."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():

@@ -13,7 +13,7 @@ import numpy as np
 
 import jfed
 from benchmarks import report, workers
-from benchmarks.simulation import simulation
+from benchmarks.simulation import shared, simulation
 from jfed.engine.round import Record
 from jfed.selectors import e3cs
 
@@ -24,7 +24,7 @@ TARGET = ">= 8"
 
 
 def whole_run(options: e3cs.Options, seeds: int) -> float:
-    """Seed-rounds per second of `jfed.run`: as `simulation`, and the partition, the checks and the data set as well."""
+    """Return seed-rounds per second of `jfed.run`: `simulation`, the partition, the checks and the data set."""
     points = [jfed.Point(jfed.replace(BASE, {"selector": options}), {"method": "e3cs"})]
     started = time.perf_counter()
     jfed.run(points, range(seeds), progress=False)
@@ -32,15 +32,15 @@ def whole_run(options: e3cs.Options, seeds: int) -> float:
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes."""
-    devices = len(jax.devices())
+    """Return all rows, and notes."""
+    target = TARGET if len(jax.devices()) >= 2 else ""
     cases = [
-        ("quota 0.5", e3cs.Options(0.5), 128, devices, 64, TARGET if devices >= 2 else ""),
-        ("quota 0", e3cs.Options(0.0), 128, devices, 64, TARGET if devices >= 2 else ""),
+        ("quota 0.5", e3cs.Options(0.5), 128, *shared(128, 64), target),
+        ("quota 0", e3cs.Options(0.0), 128, *shared(128, 64), target),
         ("quota 0.5", e3cs.Options(0.5), 64, 1, 64, ""),
-        ("quota 0.5, exact sampler, clip", e3cs.Options(0.5, 0.5, "exact", True), 128, devices, 64, ""),
-        ("quota 0.5", e3cs.Options(0.5), 16, devices, 16 // devices, ""),
-        ("quota 0.5", e3cs.Options(0.5), 1024, devices, 64, ""),
+        ("quota 0.5, exact sampler, clip", e3cs.Options(0.5, 0.5, "exact", True), 128, *shared(128, 64), ""),
+        ("quota 0.5", e3cs.Options(0.5), 16, *shared(16, 64), ""),
+        ("quota 0.5", e3cs.Options(0.5), 1024, *shared(1024, 64), ""),
     ]
     rows: list[report.Row] = []
     notes = ["The baseline's environment has OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE unset; it uses one process."]

@@ -12,8 +12,14 @@ from jfed.engine.round import Record
 from jfed.runner import units
 
 
+def shared(seeds: int, block: int) -> tuple[int, int]:
+    """Return how many devices share the seeds evenly, and the runs in a block: fewer where a device has fewer."""
+    devices = max(d for d in range(1, len(jax.devices()) + 1) if seeds % d == 0)
+    return devices, min(block, seeds // devices)
+
+
 def simulation(config: jfed.Config, seeds: int, devices: int, block: int) -> Callable[[], tuple[float, Record]]:
-    """A function that runs all seeds once: seed-rounds per second, and the sum of every record over rounds and seeds.
+    """Return a function that runs all seeds once: seed-rounds a second, and the sum of all records.
 
     Its time holds initial states, all rounds and the fetching of every round's record; compilation is apart.
     """

@@ -15,7 +15,7 @@ import jfed
 from benchmarks import report
 from jfed.algorithms import local_sgd
 from jfed.core.interfaces import Algorithm
-from jfed.core.types import ClientData
+from jfed.core.learning import ClientData
 from jfed.engine import simulate
 
 CLIENTS, COHORT, ROUNDS, SEEDS, BATCH = 30, 10, 12, 4, 5
@@ -23,7 +23,7 @@ TARGET = "<= 1.10"
 
 
 def counted(lane: str) -> tuple[int, int, int]:
-    """Steps executed, needed by those who return, and needed by all who are selected."""
+    """Return steps executed, needed by those who return, and needed by all who are selected."""
     executed = 0
 
     def tick() -> None:
@@ -60,7 +60,7 @@ def counted(lane: str) -> tuple[int, int, int]:
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes; counts do not vary, so each lane runs once."""
+    """Return all rows, and notes; counts do not vary, so each lane runs once."""
     rows: list[report.Row] = []
     for lane, target in (("sequential", TARGET), ("vmapped", "")):
         executed, needed, selected = counted(lane)

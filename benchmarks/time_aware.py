@@ -14,7 +14,7 @@ from jax import Array
 
 import jfed
 from benchmarks import report, workers
-from benchmarks.simulation import simulation
+from benchmarks.simulation import shared, simulation
 from jfed.config import problem
 from jfed.engine.round import Record
 from jfed.envs import exchange, wireless
@@ -34,12 +34,12 @@ CALLS = 20  # of a small function, in one measurement
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """All rows, and notes."""
-    devices, rows, notes = len(jax.devices()), [], []
+    """Return all rows, and notes."""
+    (devices, block), rows, notes = shared(SEEDS, BLOCK), [], []
     target = ">= 5" if devices >= 2 else ""
     with workers.Worker("time_loop.py") as worker:
         for name, config in (("rbcs_f", RBCS_F), ("cs_ucb_q", CS_UCB_Q)):
-            once = simulation(config, SEEDS, devices, BLOCK)
+            once = simulation(config, SEEDS, devices, block)
             once()
             ours, theirs = [], []
 
@@ -58,7 +58,7 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
                 return rounds / answer["seconds"]
 
             measured, loop = report.interleaved(repeats, measure, baseline)
-            case = f"{name}; {SEEDS} seeds, {devices} device{'s' if devices > 1 else ''}, block {BLOCK}"
+            case = f"{name}; {SEEDS} seeds, {devices} device{'s' if devices > 1 else ''}, block {block}"
             rows.append(report.row(case, "seed-rounds/s", measured, loop, "NumPy loop", target))
             notes.append(f"Seconds a simulated round of {name}: jfed {ours[0]:.3f}, NumPy loop {np.mean(theirs):.3f}.")
     rows.append(_ridge(repeats))
@@ -68,7 +68,7 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
 
 
 def _rate(function: Callable[..., Array], *arguments: Array) -> Callable[[], float]:
-    """Calls per second of a compiled function."""
+    """Return calls per second of a compiled function."""
     compiled = jax.jit(function)
     compiled(*arguments).block_until_ready()
 
@@ -82,7 +82,7 @@ def _rate(function: Callable[..., Array], *arguments: Array) -> Callable[[], flo
 
 
 def _ridge(repeats: int) -> report.Row:
-    """The lower confidence bounds, by unrolled Cholesky factors and by `jnp.linalg.solve`."""
+    """Time the lower confidence bounds, by unrolled Cholesky factors and by `jnp.linalg.solve`."""
     rng = np.random.default_rng(0)
     played = jnp.asarray(rng.random((RUNS, CLIENTS, 30, 3)), jnp.float32)
     gram, moment = jnp.einsum("rcij,rcik->rcjk", played, played), played.sum(2)
@@ -107,7 +107,7 @@ def _ridge(repeats: int) -> report.Row:
 
 
 def _choice(num_clients: int, repeats: int) -> report.Row:
-    """Algorithm 1 for 16 runs at a time."""
+    """Time Algorithm 1 for 16 runs at a time."""
     rng, runs = np.random.default_rng(0), 16
     times, queues, ties = (jnp.asarray(rng.random((runs, num_clients)), jnp.float32) for _ in range(3))
     available = jnp.asarray(rng.random((runs, num_clients)) < 0.8)

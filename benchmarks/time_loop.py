@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 def rbcs_f(seed: int, rounds: int, num_clients: int, k: int, V: float, beta: float, alpha: float) -> tuple[float, int]:
-    """One seed in the world of exchange times; seconds spent, and how many were selected, over all rounds."""
+    """Return one seed in the world of exchange times; seconds spent, and how many were selected, over all rounds."""
     rng = np.random.default_rng(seed)
     classes = np.arange(num_clients) % 4
     theta = np.stack([classes + 1.0, np.ones(num_clients), 1 / np.log2(1 + 10.0 ** (3 - classes))], 1)
@@ -57,7 +57,7 @@ def rbcs_f(seed: int, rounds: int, num_clients: int, k: int, V: float, beta: flo
 
 
 def cs_ucb_q(seed: int, rounds: int, num_clients: int, k: int, beta: float, model_bits: float) -> tuple[float, int]:
-    """One seed in the wireless cell with clients available in 90 % of the rounds; as `rbcs_f`."""
+    """Return one seed in the wireless cell with clients available in 90 % of the rounds; as `rbcs_f`."""
     rng = np.random.default_rng(seed)
     distance = 0.5 * np.sqrt(rng.random(num_clients))
     snr = 10 ** ((23 + 107 - 128.1 - 37.6 * np.log10(distance)) / 10)

@@ -31,7 +31,7 @@ class Loop:
         self.flat = channels[-1] if channels else images.shape[-1]  # channels of what is flattened
 
     def model(self) -> torch.nn.Sequential:
-        """The network with the round's initial weights: every convolution is followed by ReLU and a 2x2 pool."""
+        """Return the network with the round's initial weights: every convolution is followed by ReLU and a 2x2 pool."""
         parts: list[torch.nn.Module] = []
         for i in range(0, len(self.weights), 2):
             kernel, bias = self.weights[i : i + 2]
@@ -59,7 +59,7 @@ class Loop:
         return next(i for i in range(0, len(self.weights), 2) if self.weights[i].ndim == 2)
 
     def from_torch(self, weights: list[np.ndarray]) -> list[np.ndarray]:
-        """Weights in the layout in which they came."""
+        """Return weights in the layout in which they came."""
         back = []
         for i, w in enumerate(weights):
             if w.ndim == 4:
@@ -72,7 +72,7 @@ class Loop:
         return back
 
     def round(self, channels_last: bool) -> list[torch.Tensor]:
-        """Local training of every client, and the average of their models."""
+        """Return local training of every client, and the average of their models."""
         layout = torch.channels_last if channels_last else torch.contiguous_format
         start, images = self.model().to(memory_format=layout), self.images.contiguous(memory_format=layout)
         initial = [w.detach().clone() for w in start.parameters()]

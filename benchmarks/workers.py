@@ -34,18 +34,18 @@ class Worker:
         self._process.wait(timeout=30)
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """One request, one answer."""
+        """Send one request and return its answer."""
         self.send(**request)
         return self.receive()
 
     def send(self, **request: Any) -> None:
-        """A request whose answer is received later, so that workers can work at the same time."""
+        """Send a request whose answer is received later, so that workers can work at the same time."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
 
     def receive(self) -> dict[str, Any]:
-        """The answer to the last request."""
+        """Return the answer to the last request."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:

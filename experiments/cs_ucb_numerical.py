@@ -30,10 +30,10 @@ from experiments.cs_ucb.figures import FIRST, ideal_figures, quota_figures, scal
 from experiments.shared.common import Output, command, show
 from experiments.shared.figures import rates
 from jfed.analysis import compare, comparisons_table
-from jfed.commands.settings import parse_settings
 from jfed.config import Config
 from jfed.core.errors import require
 from jfed.envs import wireless
+from jfed.paths import parse_settings
 from jfed.results.load import part
 from jfed.runner.units import plan
 from jfed.sweep import Point, changed, methods
@@ -80,13 +80,13 @@ class Settings:
     """Not used here: nothing is trained."""
 
     def rounds(self, study: str) -> int:
-        """T of a study."""
+        """Return T of a study."""
         whole = {"ideal": 5000, "quotas": 5000, "scaling": 20000}[study]
         return whole // {"paper": 1, "quick": 10}[self.preset] if self.num_rounds is None else self.num_rounds
 
 
 def points(settings: Settings, study: str) -> list[Point]:
-    """What a study runs."""
+    """Return the points of a study."""
     found = []
     for bits in settings.model_bits:
         world = wireless.Options(model_bits=bits, availability=1.0 if study == "ideal" else 0.9)
@@ -120,7 +120,7 @@ def _promised(point: Point, quotas: tuple[float, ...]) -> Point:
 
 
 def scaled(num_clients: int, rho: float) -> tuple[float, ...]:
-    """c_k = rho s_k / sum of s; s falls from 3 to 1, as the three clients' 1500, 1000 and 500 samples do."""
+    """Return c_k = rho s_k / sum of s; s falls from 3 to 1, as the three clients' 1500, 1000 and 500 samples do."""
     samples = np.linspace(3, 1, num_clients)
     return tuple((rho * samples / samples.sum()).tolist())
 
@@ -157,7 +157,7 @@ def run_study(study: str, settings: Settings, seeds: Sequence[int], output: Outp
 
 
 def _in_order(found: pd.DataFrame, every: Sequence[Point]) -> pd.DataFrame:
-    """Schemes as the points name them, instead of by the alphabet."""
+    """Return the results with schemes in the order of the points, instead of that of the alphabet."""
     names = list(dict.fromkeys(p.coords["method"] for p in every))
     rank = found.scheme.str.removesuffix(" (oracle)").map(names.index)
     return found.iloc[np.argsort(rank, kind="stable")]

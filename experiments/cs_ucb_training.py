@@ -64,7 +64,7 @@ class Settings(Shared):
 
 
 def points(settings: Settings) -> list[Point]:
-    """One point per scenario and scheme."""
+    """Return one point per scenario and scheme."""
     require(len(settings.scenarios) > 0, "Give at least one of --scenarios.")
     found = []
     for scenario in settings.scenarios:
@@ -103,12 +103,12 @@ def _config(settings: Settings, num_clients: int, n: int, availability: float, t
 
 
 def columns(results: xr.Dataset) -> dict[str, Any]:
-    """What claims need beside accuracy."""
+    """Return what claims need beside accuracy."""
     return {"time": results["round_time_s"].values.astype(float).sum(1)}
 
 
 def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
-    """Time spent."""
+    """Draw the time spent."""
     spent = np.cumsum(results["round_time_s"].values.astype(float), 1)
     return {
         "time": lines(results["round"].values, by_scheme(results, spent, order), xlabel="communication round",

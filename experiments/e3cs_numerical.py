@@ -20,11 +20,11 @@ from experiments.shared.common import Output, command, show
 from experiments.shared.figures import participation, selections, success_rates
 from jfed.analysis import compare, comparisons_table, jain
 from jfed.catalog import scheme as method
-from jfed.commands.settings import parse_settings
 from jfed.config import Config
 from jfed.core.errors import require
+from jfed.paths import parse_settings
 from jfed.report.tables import Table
-from jfed.results.load import schemes
+from jfed.results.load import company, schemes
 from jfed.selectors.e3cs import quota_schedule
 from jfed.sweep import Point, changed, methods
 
@@ -54,7 +54,7 @@ class Settings:
 
 
 def theorem_eta(config: Config, quota: str) -> float:
-    """eta = sqrt(K ln K / sum_t R_t), Theorem 1."""
+    """Return eta = sqrt(K ln K / sum_t R_t), Theorem 1."""
     return math.sqrt(config.num_clients * math.log(config.num_clients) / _residual(config, quota))
 
 
@@ -65,13 +65,13 @@ def regret_bound(config: Config, quota: str, eta: float | None = None) -> float:
 
 
 def _residual(config: Config, quota: str) -> float:
-    """sum_t R_t with R_t = k - K sigma_t."""
+    """Return sum_t R_t with R_t = k - K sigma_t."""
     share = quota_schedule(quota if quota == "inc" else float(quota), config.num_rounds)
     return float(config.cohort_size * (1 - share).sum())
 
 
 def points(base: Config) -> list[Point]:
-    """All schemes of the experiment; `eta` is a coordinate, NaN where a scheme has none."""
+    """Return all schemes of the experiment; `eta` is a coordinate, NaN where a scheme has none."""
     named = [f"e3cs-{q}" for q in QUOTAS]
     plain = methods(base, ["uniform", "fedcs", *(f"best-{q}" for q in QUOTAS)])
     published = methods(base, named) + methods(base, named, "corrected")
@@ -87,7 +87,7 @@ def points(base: Config) -> list[Point]:
 
 
 def per_run(results: xr.Dataset, rates: tuple[float, ...], base: Config) -> pd.DataFrame:
-    """One row per run: everything the tables and the claims are made from.
+    """Return one row per run: everything the tables and the claims are made from.
 
     `tuned` tells E3CS's runs at Theorem 1's eta from those at Table I's, and is missing for schemes without an eta.
     `regret` is expected participation (Definition 2) lost against the best fixed allocation on the same draws, `bound`
@@ -113,6 +113,7 @@ def per_run(results: xr.Dataset, rates: tuple[float, ...], base: Config) -> pd.D
             "ratio_last": succeeded[:, -last:].sum(1) / (k * last),
             "ratio_after_turn": succeeded[:, turn:].sum(1) / (k * (horizon - turn)),
             "jain": jain(counts),
+            **company(results),
             "expected_cep": results["expected_succeeded"].values.astype(np.float64).sum(1),
             "top_class_used": (top & (counts >= 0.01 * k * horizon)).sum(1),
             "lower_median": [np.median(c[~t]) for c, t in zip(counts, top, strict=True)],
@@ -132,7 +133,7 @@ def per_run(results: xr.Dataset, rates: tuple[float, ...], base: Config) -> pd.D
 
 
 def regret_table(runs: pd.DataFrame, title: str) -> Table:
-    """Regret against the best fixed allocation on the same draws, beside the bound of Theorem 1."""
+    """Lay out the regret against the best fixed allocation on the same draws, beside the bound of Theorem 1."""
     from scipy import stats
 
     rows, records = [], []
@@ -159,7 +160,7 @@ def regret_table(runs: pd.DataFrame, title: str) -> Table:
 
 
 def figures(results: xr.Dataset, rates: tuple[float, ...], output: Output, setting: str) -> None:
-    """Figs. 3 and 4, once for each mode of E3CS; the rivals stand in both."""
+    """Draw Figs. 3 and 4, once for each mode of E3CS; the rivals are in both."""
     results = results.isel(run=_at_table_i(results))
     modes, names = results["mode"].values.astype(str), results["method"].values.astype(str)
     for mode in ("faithful", "corrected"):
@@ -173,7 +174,7 @@ def figures(results: xr.Dataset, rates: tuple[float, ...], output: Output, setti
 
 
 def _at_table_i(results: xr.Dataset) -> np.ndarray:
-    """Runs at Table I's eta, and those of schemes without one."""
+    """Return the runs at Table I's eta, and those of schemes without one."""
     eta = results["eta"].values
     return np.flatnonzero(np.isnan(eta) | np.isclose(eta, ETA))
 

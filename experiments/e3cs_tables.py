@@ -45,7 +45,7 @@ class Time:
 
 
 def stages(asked: Time) -> list[Settings]:
-    """The settings of each stage."""
+    """Return the settings of each stage."""
     presets = {"emnist": emnist_e3cs.PRESETS[asked.preset], "cifar": cifar_e3cs.PRESETS[asked.preset]}
     return [
         replace(presets[name], out=asked.out / name, data_dir=asked.data_dir, **_kept(changes, asked.preset))
@@ -54,12 +54,12 @@ def stages(asked: Time) -> list[Settings]:
 
 
 def _kept(changes: Mapping[str, Any], preset: str) -> dict[str, Any]:
-    """A quick stage keeps its preset's rounds and cohorts."""
+    """Return the settings of a stage; a quick stage keeps its preset's rounds and cohorts."""
     return {k: v for k, v in changes.items() if preset == "paper" or k not in ("num_rounds", "cohort_sizes")}
 
 
 def within(asked: Time) -> None:
-    """Stage after stage until the time is up."""
+    """Run stage after stage until the time is up."""
     console, end = Console(), time.monotonic() + 60 * asked.minutes
     require(asked.minutes > 0, f"--minutes must be positive, found {asked.minutes:g}.")
     console.print(f"{jax.devices()[0].device_kind}, {jax.device_count()} device(s), jax {jax.__version__}")

@@ -36,12 +36,12 @@ class Settings(eiffel.Settings):
 
 
 def name(scheme: str, tau: int) -> str:
-    """Of a scheme with this tau; 0 is adaptive."""
+    """Return the name of a scheme with this tau; 0 is adaptive."""
     return f"{scheme}-tau-{tau}" if tau else scheme
 
 
 def points(settings: Settings) -> list[Point]:
-    """Two schemes with each tau, and centralised descent, for each partition."""
+    """Return two schemes with each tau, and centralised descent, for each partition."""
     for flag in ("taus", "partitions"):
         require(len(getattr(settings, flag)) > 0, f"Give at least one of --{flag}.")
     require(min(settings.taus) >= 1, f"A fixed tau must be at least 1, found {min(settings.taus)}.")
@@ -56,7 +56,7 @@ def points(settings: Settings) -> list[Point]:
 
 
 def centralised(settings: Settings, data: str) -> Point:
-    """One machine with all the data, which exchanges nothing."""
+    """Return one machine with all the data, which exchanges nothing."""
     alone = dataclasses.replace(settings, num_clients=1, cohort_size=1)
     alone.point("adaptive-fl", data)  # which checks
     steps = ceil(2 * settings.budget / ALONE_S[0] / settings.num_rounds)  # of a round, so that rounds suffice
@@ -72,7 +72,7 @@ def centralised(settings: Settings, data: str) -> Point:
 
 
 def beside_best(runs: pd.DataFrame) -> pd.Series:
-    """Loss of the adaptive runs minus that of the best fixed tau of the same scheme and seed; NaN elsewhere."""
+    """Return the adaptive runs' loss minus that of the best fixed tau of the same scheme and seed; NaN elsewhere."""
     key = ["partition", "curve", "seed"]
     fixed = runs.assign(best=runs.mean_loss.where(runs.tau > 0))
     least = fixed.groupby(key).best.transform("min")

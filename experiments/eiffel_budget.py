@@ -34,7 +34,7 @@ class Settings(eiffel.Settings):
 
 
 def points(settings: Settings) -> list[Point]:
-    """One point per partition, budget and scheme."""
+    """Return one point per partition, budget and scheme."""
     for flag in ("budgets", "partitions"):
         require(len(getattr(settings, flag)) > 0, f"Give at least one of --{flag}.")
     found = []

@@ -32,7 +32,7 @@ class Settings(eiffel.Settings):
 
 
 def points(settings: Settings) -> list[Point]:
-    """One point per partition and scheme."""
+    """Return one point per partition and scheme."""
     for name in ("schemes", "partitions"):
         require(len(getattr(settings, name)) > 0, f"Give at least one of --{name}.")
     return further([settings.point(s, data) for data in settings.partitions for s in settings.schemes], settings)

@@ -31,7 +31,7 @@ class Settings(eiffel.Settings):
 
 
 def points(settings: Settings) -> list[Point]:
-    """One point per partition, number of participants and tau."""
+    """Return one point per partition, number of participants and tau."""
     for flag in ("participants", "partitions"):
         require(len(getattr(settings, flag)) > 0, f"Give at least one of --{flag}.")
     require(all(tau >= 1 for tau in settings.taus), f"A fixed tau must be at least 1, found {settings.taus}.")

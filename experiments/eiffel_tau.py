@@ -29,7 +29,7 @@ class Settings(eiffel.Settings):
 
 
 def points(settings: Settings) -> list[Point]:
-    """One point per partition, number of clients and scheme."""
+    """Return one point per partition, number of clients and scheme."""
     for name in ("sizes", "partitions"):
         require(len(getattr(settings, name)) > 0, f"Give at least one of --{name}.")
     found = []

@@ -21,12 +21,12 @@ import jfed
 from experiments.shared.common import Output, command, show
 from experiments.shared.figures import by_scheme, rates
 from jfed.analysis import compare, comparisons_table, jain, lines, selection_heat
-from jfed.commands.settings import parse_settings
 from jfed.config import Config, problem
 from jfed.core.errors import require
 from jfed.envs import exchange
 from jfed.measures.quotas import ROUNDING, last_broken
-from jfed.results.load import schemes
+from jfed.paths import parse_settings
+from jfed.results.load import company, schemes
 from jfed.selectors import rbcs_f
 from jfed.sweep import Point, changed, methods
 
@@ -63,7 +63,7 @@ class Settings:
 
 
 def points(settings: Settings) -> list[Point]:
-    """All schemes, and beside each V its optimum with true times."""
+    """Return all schemes, and beside each V its optimum with true times."""
     world = exchange.Options(reading=settings.reading)
     base = Config(settings.num_clients, settings.cohort_size, settings.num_rounds, environment=world)
     names = [*SHOWN, *(TRUTH + v for v in WEIGHTS)]
@@ -74,7 +74,7 @@ def points(settings: Settings) -> list[Point]:
 def per_run(
     results: xr.Dataset, every: Sequence[Point], reading: str, kept: tuple[np.ndarray, np.ndarray]
 ) -> pd.DataFrame:
-    """One row per run: what the tables and the claims are made from.
+    """Return one row per run: what the tables and the claims are made from.
 
     `kept` is the share of clients whose rate is at least beta after the last round, `last_violation` the last round
     after which any client's rate so far is below it. `queue_slope` is per round and relative to the level, over the
@@ -96,7 +96,7 @@ def per_run(
     learns = np.char.startswith(names, "rbcs-f-") & ~np.char.startswith(names, TRUTH)
 
     def beyond(reference: Sequence[str]) -> np.ndarray:
-        """Seconds a round beyond those of a reference on the same seed."""
+        """Return seconds a round beyond those of a reference on the same seed."""
         theirs = np.array([best[name, seed] for name, seed in zip(reference, seeds, strict=True)])
         return np.where(learns, (time - theirs) / horizon, np.nan)
 
@@ -108,6 +108,7 @@ def per_run(
             "reading": reading,
             "seed": seeds,
             "num_rounds": horizon,
+            **company(results),
             "time": time,
             "jain": jain(counts),
             "lowest_rate": counts.min(1) / horizon,
@@ -129,7 +130,7 @@ def per_run(
 
 
 def promised(every: Sequence[Point]) -> float:
-    """beta, by which the others are measured too."""
+    """Return beta, by which the others are measured too."""
     return next(p.config.selector.beta for p in every if isinstance(p.config.selector, rbcs_f.Options))
 
 
@@ -158,7 +159,7 @@ def regret_bound(config: Config, delta: float = 0.05) -> float:
 
 
 def figures(results: xr.Dataset, share: np.ndarray, beta: float, output: Output, title: str) -> None:
-    """Figs. 2, 3 and 4, and whose promise is kept."""
+    """Draw Figs. 2, 3 and 4, and whose promise is kept."""
     shown = np.isin(results["method"].values.astype(str), SHOWN)
     results, share = results.isel(run=np.flatnonzero(shown)), share[shown]
     labels = schemes(results)

@@ -31,10 +31,10 @@ from jfed.analysis import jain, selection_heat
 from jfed.config import Config
 from jfed.controllers import epochs
 from jfed.core.errors import require
-from jfed.data.load import load
 from jfed.envs import exchange
 from jfed.measures.costs import mean_until
 from jfed.report.targets import first_reached
+from jfed.runner.feed import dataset
 from jfed.sweep import Point, methods
 
 SCHEMES = ("uniform", "rbcs-f-5", "rbcs-f-20", "rbcs-f-50", "fedcs-3")
@@ -63,11 +63,11 @@ class Settings(Shared):
 
 
 def points(settings: Settings) -> list[Point]:
-    """One point per gamma_1 and scheme."""
+    """Return one point per gamma_1 and scheme."""
     for name in ("schemes", "gamma1"):
         require(len(getattr(settings, name)) > 0, f"Give at least one of --{name}.")
     require(min(settings.gamma1) > 0, f"gamma1 must be positive, found {min(settings.gamma1):g}.")
-    num_classes = load(settings.dataset, settings.data_dir).num_classes
+    num_classes = dataset(settings.dataset, settings.data_dir).num_classes
     found = []
     for gamma in settings.gamma1:
         options = (("alpha", gamma * num_classes), ("rounded", 1.0))
@@ -87,13 +87,13 @@ def points(settings: Settings) -> list[Point]:
 
 
 def _placed(point: Point, gamma: float) -> Point:
-    """The point with what sets it apart: Fig. 5 is a study of its own."""
+    """Return the point with what sets it apart: Fig. 5 is a study of its own."""
     study = "fairness" if point.coords["method"].startswith("dirichlet-") else "schemes"
     return Point(point.config, point.coords | {"study": study, "gamma_1": gamma})
 
 
 def columns(target: float, results: xr.Dataset) -> dict[str, Any]:
-    """What claims need beside accuracy; `rounds to target` are those to the highest of the targets.
+    """Return what claims need beside accuracy; `rounds to target` are those to the highest of the targets.
 
     `area_early` is the mean accuracy over time up to half of what the fastest run of the seed takes, before the first
     evaluation 0; `jitter` the deviation of the steps of accuracy over the last 100 rounds.
@@ -115,7 +115,7 @@ def columns(target: float, results: xr.Dataset) -> dict[str, Any]:
 
 
 def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
-    """Who was selected."""
+    """Draw how often each client was selected."""
     shares = np.sort(results["times_selected"].values, 1) / results.sizes["round"]
     place = np.arange(1, shares.shape[1] + 1)
     words = "client, least selected first"

@@ -48,6 +48,12 @@ if TYPE_CHECKING:
     from jfed.core.interfaces import Controller as Controller
     from jfed.core.interfaces import Environment as Environment
     from jfed.core.interfaces import Selector as Selector
+    from jfed.core.learning import Aggregated as Aggregated
+    from jfed.core.learning import Answer as Answer
+    from jfed.core.learning import Answers as Answers
+    from jfed.core.learning import ClientData as ClientData
+    from jfed.core.learning import Received as Received
+    from jfed.core.learning import Report as Report
     from jfed.core.members import AlgorithmOptions as AlgorithmOptions
     from jfed.core.members import ControllerOptions as ControllerOptions
     from jfed.core.members import EnvironmentOptions as EnvironmentOptions
@@ -60,19 +66,19 @@ if TYPE_CHECKING:
     from jfed.core.options import static as static
     from jfed.core.prng import crossed_seeds as crossed_seeds
     from jfed.core.prng import seeds as seeds
-    from jfed.core.types import ClientData as ClientData
     from jfed.core.types import Cohort as Cohort
     from jfed.core.types import Costs as Costs
     from jfed.core.types import Dims as Dims
+    from jfed.core.types import Facts as Facts
     from jfed.core.types import Feedback as Feedback
-    from jfed.core.types import Memory as Memory
     from jfed.core.types import Oracle as Oracle
     from jfed.core.types import Outcome as Outcome
     from jfed.core.types import Plan as Plan
     from jfed.core.types import Probe as Probe
     from jfed.core.types import Problem as Problem
-    from jfed.core.types import Report as Report
     from jfed.core.types import View as View
+    from jfed.data.arrays import arrays as arrays
+    from jfed.data.options import DataOptions as DataOptions
     from jfed.engine.outcomes import outcomes as outcomes
     from jfed.models.classifier import ModelOptions as ModelOptions
     from jfed.results.load import load as load
@@ -86,7 +92,11 @@ if TYPE_CHECKING:
 _HOME = {
     "Algorithm": "jfed.core.interfaces",
     "AlgorithmOptions": "jfed.core.members",
-    "ClientData": "jfed.core.types",
+    "Aggregated": "jfed.core.learning",
+    "Answer": "jfed.core.learning",
+    "Answers": "jfed.core.learning",
+    "Received": "jfed.core.learning",
+    "ClientData": "jfed.core.learning",
     "Cohort": "jfed.core.types",
     "Config": "jfed.config",
     "ConfigError": "jfed.core.errors",
@@ -94,14 +104,15 @@ _HOME = {
     "ControllerOptions": "jfed.core.members",
     "Costs": "jfed.core.types",
     "DataError": "jfed.core.errors",
+    "DataOptions": "jfed.data.options",
     "Dims": "jfed.core.types",
     "Environment": "jfed.core.interfaces",
     "EnvironmentOptions": "jfed.core.members",
     "EveryoneOptions": "jfed.core.members",
+    "Facts": "jfed.core.types",
     "Feedback": "jfed.core.types",
     "Layout": "jfed.runner.units",
     "MemberOptions": "jfed.core.members",
-    "Memory": "jfed.core.types",
     "ModelOptions": "jfed.models.classifier",
     "Modes": "jfed.core.members",
     "Name": "jfed.core.members",
@@ -111,11 +122,12 @@ _HOME = {
     "Point": "jfed.sweep",
     "Probe": "jfed.core.types",
     "Problem": "jfed.core.types",
-    "Report": "jfed.core.types",
+    "Report": "jfed.core.learning",
     "Selector": "jfed.core.interfaces",
     "SelectorOptions": "jfed.core.members",
     "Training": "jfed.config",
     "View": "jfed.core.types",
+    "arrays": "jfed.data.arrays",
     "as_arrays": "jfed.core.options",
     "crossed_seeds": "jfed.core.prng",
     "load": "jfed.results.load",

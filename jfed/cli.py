@@ -4,6 +4,8 @@ The published experiments are commands of their own: `python -m experiments.NAME
 """
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import tyro
@@ -11,6 +13,16 @@ from rich.console import Console
 
 from jfed.commands import check, claims, data, export, run, show, table, variance
 from jfed.core.errors import ConfigError
+from jfed.core.version import __version__
+
+
+def _load(files: Sequence[Path]) -> None:
+    """Import files with members, if there are any: the catalogue needs jax, which most commands do not."""
+    if files:
+        from jfed.catalog import load_file
+
+        for path in files:
+            load_file(path)
 
 
 def main() -> None:
@@ -25,6 +37,9 @@ def main() -> None:
         | Annotated[claims.Settings, tyro.conf.subcommand("claims")]
         | Annotated[check.Settings, tyro.conf.subcommand("check")]
     )
+    if sys.argv[1:] == ["--version"]:
+        print(f"jfed {__version__}")
+        return
     chosen = tyro.cli(
         commands,
         prog="jfed",
@@ -32,6 +47,7 @@ def main() -> None:
         config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),  # `data get`, not `data action:get`
     )
     try:
+        _load(getattr(chosen, "load", ()))
         {m.Settings: m for m in (show, run, data, table, variance, export, claims, check)}[type(chosen)].main(
             chosen, Console()
         )

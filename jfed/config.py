@@ -9,8 +9,10 @@ import hashlib
 import json
 import logging
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +22,8 @@ from jfed.algorithms.deadline import Reading
 from jfed.core.errors import require, unknown
 from jfed.core.options import fits, hints, typed
 from jfed.core.types import Problem
+from jfed.data.arrays import from_file
+from jfed.data.partition import NATURAL
 
 log = logging.getLogger("jfed")
 
@@ -28,13 +32,16 @@ log = logging.getLogger("jfed")
 class Training:
     """What the clients learn. The defaults are E3CS's (Table I), on the digits that ship with jfed."""
 
-    dataset: str = "digits"
-    partition: str = "primary"
-    """iid, primary (one label makes up 80 % of a client's images), dirichlet, few_labels or wang_case."""
+    dataset: Any = "digits"
+    """A name, the path of an npz file, `jfed.arrays(...)`, or options on `jfed.DataOptions`."""
+    partition: str | None = None
+    """iid, primary (one label makes up 80 % of a client's images), dirichlet, few_labels, wang_case, or natural (each
+    client is an owner of examples). None: natural where the data set has owners, else primary."""
     partition_options: tuple[tuple[str, float | tuple[float, ...]], ...] = ()
-    """Such as (("share", 0.8),), (("alpha", 0.5),) or (("num_labels", (5, 5, 1, 1)),)."""
-    samples_per_client: int | tuple[int, ...] = 500
-    """Images of each client, before its test part is set aside."""
+    """Such as (("share", 0.8),), (("alpha", 0.5),), (("num_labels", (5, 5, 1, 1)),) or (("min_samples", 20),)."""
+    samples_per_client: int | tuple[int, ...] | None = None
+    """Examples of each client, before its test part is set aside; in the natural partition the most that it takes of
+    its owner's. None: 500, or in the natural partition all."""
     test_fraction: float = 0.1
     """Share of a client's images that it keeps for testing."""
     test_set: Literal["reserved", "official"] = "reserved"
@@ -60,7 +67,7 @@ class Training:
             if value is not None:
                 _say_renamed(old)
                 object.__setattr__(self, RENAMED[old], value)
-        _resolve(self, "model", "algorithm")
+        _resolve(self, "dataset", "model", "algorithm")
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,8 @@ class Config:
         _resolve(self, "selector", "environment", "controller")
 
 
+SAMPLES = 500
+"""Examples of each client where nothing says otherwise: E3CS's number."""
 RENAMED = {"missing": "average_over", "returns": "final_model"}
 
 
@@ -95,7 +104,19 @@ def _say_renamed(old: str) -> None:
 
 def _resolve(node: Any, *rooms: str) -> None:
     for room in rooms:
-        object.__setattr__(node, room, catalog.resolve(room, getattr(node, room)))
+        object.__setattr__(node, room, resolve(room, getattr(node, room)))
+
+
+def resolve(room: str, given: Any) -> Any:
+    """Return options from a name, from options themselves or, for a data set, from the path of an npz file.
+
+    Raises:
+        ConfigError: an unknown name, or options of another room.
+        DataError: a file that holds no data set.
+    """
+    if room == "dataset" and isinstance(given, str | os.PathLike) and Path(given).suffix == ".npz":
+        return from_file(Path(given))
+    return catalog.resolve(room, given)
 
 
 # -------------------------------------------------------------------------------------------------- deltas
@@ -123,7 +144,7 @@ def resources(config: Config) -> int:
 
 
 def replace(config: Any, delta: Mapping[str, Any]) -> Any:
-    """The config with fields at dotted paths changed, such as {"selector.eta": 0.1, "cohort_size": 10}.
+    """Return the config with fields at dotted paths changed, such as {"selector.eta": 0.1, "cohort_size": 10}.
 
     Raises:
         ConfigError: a path names no field, or a value is not of the field's type.
@@ -138,19 +159,22 @@ def replace(config: Any, delta: Mapping[str, Any]) -> Any:
 
 
 def has(config: Any, path: str) -> bool:
-    """Whether there is a setting at a dotted path; `selector.eta` is one of E3CS only."""
+    """Return whether there is a setting at a dotted path; `selector.eta` is one of E3CS only."""
     return path.rpartition(".")[2] in beside(config, path)
 
 
 def beside(config: Any, path: str) -> list[str]:
-    """The settings that there are where a dotted path ends."""
+    """Return the names of the settings beside the one that a dotted path names."""
     for name in path.split(".")[:-1]:
         config = getattr(config, name, None)
     return [field.name for field in dataclasses.fields(config)] if dataclasses.is_dataclass(config) else []
 
 
 def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
-    require(dataclasses.is_dataclass(node), f"{whole!r} is no setting here: {path[0]!r} has nothing above it.")
+    require(
+        dataclasses.is_dataclass(node),
+        f"There is no setting {whole!r}: what comes before {path[0]!r} has no settings of its own.",
+    )
     fields = [f.name for f in dataclasses.fields(node)]
     if path[0] not in fields:
         raise unknown(f"setting in {whole!r}:", path[0], fields)
@@ -159,13 +183,13 @@ def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
     else:
         value = plain(value)
         if path[0] in catalog.ROOMS and isinstance(node, Config | Training):
-            value = catalog.resolve(path[0], value)
+            value = resolve(path[0], value)
         _require_type(node, path[0], value, whole)
     return dataclasses.replace(node, **{path[0]: value})
 
 
 def plain(value: Any) -> Any:
-    """A NumPy scalar, such as an axis made by `numpy.arange` holds, as Python's number."""
+    """Return a NumPy scalar, such as an axis made by `numpy.arange` holds, as Python's number."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -179,10 +203,10 @@ def _require_type(node: Any, name: str, value: Any, whole: str) -> None:
 
 
 def canonical(node: Any) -> Any:
-    """Return plain JSON values: dataclasses as {"": their full name, field: ...}."""
+    """Return plain JSON values: dataclasses as {"": their full name, field: ...}, but for fields never compared."""
     if dataclasses.is_dataclass(node) and not isinstance(node, type):
         kind = f"{type(node).__module__}.{type(node).__qualname__}"
-        return {"": kind} | {f.name: canonical(getattr(node, f.name)) for f in dataclasses.fields(node)}
+        return {"": kind} | {f.name: canonical(getattr(node, f.name)) for f in dataclasses.fields(node) if f.compare}
     if isinstance(node, Mapping):
         return {str(k): canonical(v) for k, v in node.items()}
     if isinstance(node, list | tuple):
@@ -193,7 +217,7 @@ def canonical(node: Any) -> Any:
 
 
 def digest(node: Any) -> str:
-    """16 hexadecimal digits that name a config: equal settings have equal digests on every machine."""
+    """Return 16 hexadecimal digits that name a config: equal settings have equal digests on every machine."""
     text = json.dumps(canonical(node), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -220,19 +244,30 @@ def _check_types(node: Any, path: str) -> None:
     for f in dataclasses.fields(node):
         value = getattr(node, f.name)
         if f.name in catalog.ROOMS and isinstance(node, Config | Training):
-            catalog.resolve(f.name, value)
+            resolve(f.name, value)
         else:
             _require_type(node, f.name, value, path + f.name)
-        if dataclasses.is_dataclass(value):
+        if dataclasses.is_dataclass(value) and f.compare:
             _check_types(value, f"{path}{f.name}.")
 
 
 def normal(config: Config) -> Config:
-    """Return the config with each number cast by its field's annotation, so that 1 and 1.0 are one setting."""
+    """Return the config with defaults that hang on the data set filled in, and each number cast by its annotation.
+
+    So that 1 and 1.0, and a default and the same value, are one setting.
+    """
     config = typed(config)
     members = {room: typed(getattr(config, room)) for room in ("selector", "environment", "controller")}
     if (training := config.training) is not None:
         training = typed(training)
-        own = {room: typed(getattr(training, room)) for room in ("model", "algorithm")}
-        members["training"] = dataclasses.replace(training, **own)
+        own = {room: typed(getattr(training, room)) for room in ("dataset", "model", "algorithm")}
+        members["training"] = dataclasses.replace(training, **own, **_dealt(training))
     return dataclasses.replace(config, **members)
+
+
+def _dealt(training: Training) -> dict[str, Any]:
+    """Return the partition and the number of examples that a training means, with the defaults filled in."""
+    default = NATURAL if training.dataset.has_owners() else "primary"
+    partition = default if training.partition is None else training.partition
+    samples = SAMPLES if training.samples_per_client is None and partition != NATURAL else training.samples_per_client
+    return {"partition": partition, "samples_per_client": samples}

@@ -53,7 +53,7 @@ def methods(
 
 
 def product(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[Point]:
-    """Every point at every combination of settings; a setting of one scheme leaves the others as they are.
+    """Return every point at every combination of settings; a setting of one scheme leaves the others as they are.
 
     Args:
         points: where to start.
@@ -71,7 +71,7 @@ def product(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[
 
 
 def zipped(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[Point]:
-    """Every point at the first values of all axes, at the second ones, and so on."""
+    """Return every point at the first values of all axes, at the second ones, and so on."""
     lengths = {path: len(values) for path, values in axes.items()}
     require(len(set(lengths.values())) <= 1, f"Axes that go together must be equally long, found {lengths}.")
     return [
@@ -82,7 +82,7 @@ def zipped(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[P
 
 
 def changed(points: Sequence[Point], delta: Mapping[str, Any]) -> list[Point]:
-    """The points with settings changed and not named by them; a setting of one scheme leaves the others as they are.
+    """Return the points with settings changed, under the same names; other schemes' points stay as they are.
 
     Raises:
         ConfigError: a setting that no point has, that a scheme's name or a coordinate stands for, or a value that does
@@ -109,7 +109,7 @@ def _require_known(points: Sequence[Point], paths: Iterable[str]) -> None:
 
 
 def coordinate(path: str) -> str:
-    """The name under which results hold a swept setting."""
+    """Return the name under which results hold a swept setting."""
     return path.rpartition(".")[2]
 
 

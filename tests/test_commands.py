@@ -60,7 +60,7 @@ def test_export_and_claims(monkeypatch, capsys, tmp_path):
     jfed.run(jfed.methods(base, ["uniform"]), range(2), out=tmp_path, progress=False)
     said = run(monkeypatch, capsys, "export", "--out", tmp_path, "--to", tmp_path / "rounds.csv")
     assert "6 rows" in said and len(pd.read_csv(tmp_path / "rounds.csv")) == 6
-    with pytest.raises(SystemExit, match="record_selected"):
+    with pytest.raises(SystemExit, match="the cohorts were not recorded: run with Layout\\(record_selected=True\\)"):
         run(monkeypatch, capsys, "export", "--out", tmp_path, "--to", tmp_path / "x.csv", "--rows", "selections")
     said = run(monkeypatch, capsys, "claims")
     assert "not run" in said and "E-19" in said

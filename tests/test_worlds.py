@@ -22,7 +22,16 @@ PROBLEM = Problem(K, 2, 10)
 def view(context):
     nothing = jnp.full(K, jnp.nan)
     ones = jnp.ones(K, jnp.int32)
-    return View(jnp.int32(1), jnp.int32(10), jnp.ones(K, bool), ones, context, nothing, nothing, None)
+    return View(
+        round=jnp.int32(1),
+        horizon=jnp.int32(10),
+        available=jnp.ones(K, bool),
+        num_samples=ones,
+        context=context,
+        probed=nothing,
+        probed_accuracy=nothing,
+        oracle=None,
+    )
 
 
 def many_rounds(module, options, draws):

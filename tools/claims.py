@@ -27,7 +27,7 @@ its claims; the commands there made the runs, with `--out` and then `python -m t
 
 
 def document(found: dict[str, pd.DataFrame]) -> str:
-    """The reproduction table as Markdown."""
+    """Return the reproduction table as Markdown."""
     verdicts = judge_all(found)
     text = [INTRODUCTION]
     for paper in dict.fromkeys(v.claim.paper for v in verdicts):

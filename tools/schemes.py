@@ -53,7 +53,7 @@ def _tried(example: str, world: str) -> str:
 
 
 def table() -> str:
-    """The whole table, with its marks."""
+    """Return the whole table, with its marks."""
     lines = [f"| scheme | what it is | number | needs | {' | '.join(WORLDS)} |", "|---" * (4 + len(WORLDS)) + "|"]
     known = {key: entry for key, entry in catalog.shipped("selector").items() if entry.name.name in key}
     lines += [row(key, entry) for key, entry in sorted(known.items(), key=lambda item: bool(item[1].name.number))]
@@ -61,7 +61,7 @@ def table() -> str:
 
 
 def renewed(text: str) -> str:
-    """The README with this table in the place of the one that it has."""
+    """Return the README with this table in the place of the one that it has."""
     before, _, rest = text.partition(MARKS[0])
     return before + table() + rest.partition(MARKS[1])[2]
 

@@ -16,7 +16,7 @@ GAP, AVERAGE, REGRET = "cumulative gap, s", "average gap, s", "cumulative regret
 
 
 def ideal_figures(parts: Ideal, runs: pd.DataFrame, output: Output, title: str) -> None:
-    """Fig. 1 at N = 5 (or the first N), and Fig. 3.
+    """Draw Fig. 1 at N = 5 (or the first N), and Fig. 3.
 
     Args:
         parts: results, gap and regret, (runs, rounds), of each number of channels.
@@ -69,7 +69,7 @@ def quota_figures(
 
 
 def scaling_figures(runs: pd.DataFrame, output: Output, title: str) -> None:
-    """Fig. 7: total time by channels, for each rho."""
+    """Draw Fig. 7: total time by channels, for each rho."""
     labelled = runs.assign(scheme=[f"rho = {rho:g}" for rho in runs.rho])
     channels = sorted(set(runs.num_channels))
     figure = lines(channels, _over(labelled, "time", "num_channels"), xlabel="channels N", ylabel="total time, s",
@@ -78,7 +78,7 @@ def scaling_figures(runs: pd.DataFrame, output: Output, title: str) -> None:
 
 
 def _over(runs: pd.DataFrame, metric: str, setting: str) -> dict[str, np.ndarray]:
-    """(seeds, values of the setting) for each scheme."""
+    """Return (seeds, values of the setting) for each scheme."""
     return {
         str(name): group.pivot(index="seed", columns=setting, values=metric).to_numpy()
         for name, group in runs.groupby("scheme", sort=False)

@@ -10,14 +10,14 @@ import jfed
 from jfed.config import Config
 from jfed.measures.optimum import best_under_quotas, mean_of_smallest, smallest_mean
 from jfed.measures.quotas import last_broken
-from jfed.results.load import schemes
+from jfed.results.load import company, schemes
 
 BEST = "cs-ucb-best"
 LOOKS = (50, 200, 1000, 5000)  # rounds at which the gap is compared
 
 
 def base(results: xr.Dataset, experiment: str) -> pd.DataFrame:
-    """What every study's rows begin with; times in seconds."""
+    """Return what every study's rows begin with; times in seconds."""
     names = [name for name in ("model_bits", "num_channels", "rho") if name in results.coords]
     columns = {
         "experiment": experiment,
@@ -26,12 +26,13 @@ def base(results: xr.Dataset, experiment: str) -> pd.DataFrame:
         "num_rounds": results.sizes["round"],
         "time": results["round_time_s"].values.astype(float).sum(1),
         "failed": (results["num_selected"].values - results["num_succeeded"].values).sum(1),
+        **company(results),
     }
     return pd.DataFrame(columns)
 
 
 def gaps(results: xr.Dataset, expected_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cumulative gap to the paper's reference and to the best super arm on the same draws, (runs, rounds) each.
+    """Return the cumulative gaps to the paper's reference and to the best super arm on the same draws, (runs, rounds).
 
     Args:
         results: of one (m_0, N) of the ideal study.
@@ -61,7 +62,7 @@ def ideal(results: xr.Dataset, gap: np.ndarray, regret: np.ndarray) -> pd.DataFr
 
 
 def references(config: Config, quotas: Sequence[float], seeds: Sequence[int]) -> pd.DataFrame:
-    """Seconds a round of the program (23) for each seed, with the paper's rewards and with honest ones."""
+    """Return seconds a round of the program (23) for each seed, with the paper's rewards and with honest ones."""
     world, drawn, rows = config.environment, jfed.outcomes(config, seeds), []
     available = [world.availability] * config.num_clients
     for seed, latency, mean in zip(seeds, drawn.latency_s, drawn.expected_latency_s[:, 0], strict=True):
@@ -73,7 +74,7 @@ def references(config: Config, quotas: Sequence[float], seeds: Sequence[int]) ->
 
 
 def quota(results: xr.Dataset, rate: np.ndarray, quotas: Sequence[float], known: pd.DataFrame) -> pd.DataFrame:
-    """Rows of one m_0 of the study of quotas; `rate` is each client's share of the rounds so far.
+    """Return the rows of one m_0 of the study of quotas; `rate` is each client's share of the rounds so far.
 
     `slack` is the smallest client's rate beyond its quota after T rounds, `slack_1` client 1's, and `last_violation`
     the last round after which anybody's rate so far is below its quota.

@@ -83,7 +83,7 @@ class Experiment:
 
 
 def section(experiment: Experiment, folder: Path) -> list[str]:
-    """Markdown lines; a published table of which nothing was run says so."""
+    """Return Markdown lines; a published table of which nothing was run says so."""
     lines = ["", f"## {experiment.title}", ""]
     path = folder / experiment.csv
     if path.exists():
@@ -124,7 +124,7 @@ def _beside(experiment: Experiment, partition: str, algorithm: str, k: int, runs
 
 
 def _ratios(experiment: Experiment, column: int, algorithm: str, runs: pd.DataFrame) -> list[str]:
-    """Random over FedCS, where every seed of both got there: a ratio depends less on the level than rounds do."""
+    """Return Random over FedCS, where every seed of both got there: it depends less on the level than rounds do."""
     lines = []
     for i, target in enumerate(experiment.targets):
         name = f"rounds to {target} %"
@@ -146,7 +146,7 @@ def _rounds(rounds: float, horizon: int) -> str:
 
 
 def sections(experiments: Sequence[Experiment], folder: Path) -> list[str]:
-    """All of them."""
+    """Return the sections of all tables."""
     return [line for experiment in experiments for line in section(experiment, folder)]
 
 

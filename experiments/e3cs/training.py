@@ -19,6 +19,7 @@ from jfed import catalog
 from jfed.config import Config
 from jfed.core.errors import require
 from jfed.core.members import Mode
+from jfed.runner.feed import dataset
 from jfed.sweep import Point, methods
 
 SCHEMES = ("uniform", "fedcs", "pow-d", "e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-inc")
@@ -32,7 +33,7 @@ class Settings(Shared):
     mode: Mode = "faithful"
     """E3CS as published, or corrected (exact sampling, clipped exponent)."""
     partitions: tuple[str, ...] = ("primary",)
-    """iid, primary (80 % of a client's images have one label) or dirichlet (--set training.partition_options)."""
+    """iid, primary (of a client's images 80 % have one label), dirichlet (by training.partition_options) or natural."""
     algorithms: tuple[str, ...] = ("fedavg",)
     """fedavg, fedprox."""
     cohort_sizes: tuple[int, ...] = (20,)
@@ -44,7 +45,7 @@ class Settings(Shared):
 
 
 def points(settings: Settings) -> list[Point]:
-    """One point per setting and scheme."""
+    """Return one point per setting and scheme."""
     for name in ("partitions", "algorithms", "cohort_sizes", "schemes"):
         require(len(getattr(settings, name)) > 0, f"Give at least one of --{name.replace('_', '-')}.")
     found = [
@@ -74,12 +75,12 @@ def _points(settings: Settings, partition: str, algorithm: str, cohort_size: int
 
 
 def columns(results: xr.Dataset) -> dict[str, Any]:
-    """What claims need beside accuracy."""
+    """Return what claims need beside accuracy."""
     return {"mode": results["mode"].values, "cep": results["num_succeeded"].values.sum(1)}
 
 
 def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
-    """Figs. 3 and 4, of training runs."""
+    """Draw Figs. 3 and 4, of training runs."""
     rates, selected = success_rates(points), f"Selections ({title})"
     return {
         "participation": participation(results, order, f"Success ratio and participation ({title})"),
@@ -88,11 +89,11 @@ def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Seque
     }
 
 
-def study(dataset: str) -> Study:
-    """What the report on a data set is about."""
+def study(name: str) -> Study:
+    """Return what the report on a data set is about."""
     names = {"emnist_letters": "emnist_e3cs", "cifar10": "cifar_e3cs"}
     return Study(
-        name=names.get(dataset, f"{dataset}_e3cs"),
+        name=names.get(name, f"{name}_e3cs"),
         settings=("partition", "algorithm", "k"),
         metrics={"cep": "Cumulative effective participation"} | ACCURACIES,
         columns=columns,
@@ -103,4 +104,4 @@ def study(dataset: str) -> Study:
 def main(settings: Settings) -> None:
     """Run what is missing, then write tables and figures."""
     flags = ("num_clients", "cohort_size", "training.partition", "training.algorithm")
-    run(settings, points(settings), study(settings.dataset), flags)
+    run(settings, points(settings), study(dataset(settings.dataset, settings.data_dir).name), flags)

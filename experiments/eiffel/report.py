@@ -18,9 +18,9 @@ from experiments.shared.training_report import Study, per_run
 from jfed.analysis import compare, comparisons_table, lines, stacked_lines
 from jfed.config import digest
 from jfed.core.errors import require
-from jfed.data.load import load
 from jfed.measures.fairness import fairness
 from jfed.results.load import part
+from jfed.runner.feed import dataset
 from jfed.sweep import Point
 
 MEASURES = {
@@ -37,13 +37,13 @@ WORSE_IF_MORE = ("mean_loss", "loss_variance", "abs_skewness", "worst10", "best1
 
 
 def taus(results: xr.Dataset) -> np.ndarray:
-    """tau of each round, (runs, rounds); 0 in rounds without training."""
+    """Return tau of each round, (runs, rounds); 0 in rounds without training."""
     steps, many = results["num_steps"].values.astype(float), results["num_succeeded"].values
     return steps / np.maximum(many, 1)
 
 
 def columns(points: Sequence[Point], results: xr.Dataset) -> dict[str, Any]:
-    """Fairness of losses and (by name) of accuracies, tau and what was spent.
+    """Return fairness of losses and (by name) of accuracies, tau and what was spent.
 
     `average_tau` is the mean over rounds, `average_tau_weighted` over steps (sum tau^2 / sum tau), as Wang's code has
     it; `communication` is participants times aggregations times seconds of an exchange (expected). `points` are those
@@ -77,7 +77,7 @@ def columns(points: Sequence[Point], results: xr.Dataset) -> dict[str, Any]:
 
 
 def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
-    """Fig. 2, and tau over rounds."""
+    """Draw Fig. 2, and tau over rounds."""
     losses = np.sort(results["client_loss"].values.astype(float), 1)
     place = (np.arange(losses.shape[1]) + 0.5) / losses.shape[1]
     tau = np.where(taus(results) > 0, taus(results), np.nan)
@@ -90,7 +90,7 @@ def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Seque
 
 
 def study(name: str, settings: tuple[str, ...], measures: Sequence[str], points: Sequence[Point]) -> Study:
-    """What `training.run` needs to know of an experiment with these points."""
+    """Return what `training.run` needs to know of an experiment with these points."""
     chosen = {measure: MEASURES[measure] for measure in measures}
     worse = tuple(m for m in chosen if m in WORSE_IF_MORE)
     return Study(
@@ -114,7 +114,7 @@ def frame(settings: Settings, points: Sequence[Point], name: str, keep: Sequence
 def over(
     runs: pd.DataFrame, x: str, curve: str, panels: Mapping[str, str], xlabel: str, title: str
 ) -> Figure:  # fmt: skip
-    """Panels of columns over another column, one curve for each value of a third; flat where a curve has one row.
+    """Draw panels of columns over another column, one curve for each value of a third; flat where a curve has one row.
 
     Args:
         runs: one row per (curve, x, seed); x is NaN where a curve does not depend on it.
@@ -142,7 +142,7 @@ def over(
 def compared(
     runs: pd.DataFrame, metric: str, baseline: str, title: str, stem: str, output: Output, console: Console
 ) -> None:  # fmt: skip
-    """A table of schemes against one of them."""
+    """Lay out schemes against one of them."""
     comparisons = compare(runs, metric, baseline=baseline, higher_is_better=metric not in WORSE_IF_MORE)
     table = comparisons_table(comparisons, f"{MEASURES[metric]} ({title})")
     output.table(table, stem)
@@ -153,4 +153,4 @@ def written(runs: pd.DataFrame, settings: Settings) -> str:
     """Write the table of runs; what titles say of the data."""
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)
     runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
-    return load(settings.dataset, settings.data_dir).title
+    return dataset(settings.dataset, settings.data_dir).title

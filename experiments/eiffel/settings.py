@@ -63,21 +63,21 @@ class Settings(Shared):
 
     @property
     def selected(self) -> int:
-        """k."""
+        """Return k."""
         return max(self.num_clients // 2, 1) if self.cohort_size is None else self.cohort_size
 
     def phi(self) -> float:
-        """As the public code sets it: by the model."""
+        """Return phi as the public code sets it: by the model."""
         return 0.025 if self.model == "svm" else 5e-5
 
     def controller(self, budget: float, fixed: int = 0) -> adaptive.Options:
-        """The control of tau under a budget."""
+        """Return the control of tau under a budget."""
         whole = budget * self.num_clients if self.mode == "faithful" else budget
         delta = {"budgets": (float(whole),), "phi": self.phi(), "fixed": fixed}
         return jfed.replace(control.MODES[self.mode], delta)
 
     def config(self, scheme: str, data: str, budget: float, fixed: int = 0, k: int | None = None) -> Config:
-        """One scheme.
+        """Return one scheme's config.
 
         Args:
             scheme: a key of `SELECTORS`.
@@ -108,14 +108,14 @@ class Settings(Shared):
         )
 
     def point(self, scheme: str, data: str, label: str = "", budget: float | None = None, **which: Any) -> Point:
-        """One scheme by the name that tables use."""
+        """Return one scheme by the name that tables use."""
         made = self.config(scheme, data, self.budget if budget is None else budget, **which)
         coords: dict[str, Any] = {"method": label or scheme, "mode": self.mode, "partition": data, "model": self.model}
         return Point(made, coords)
 
 
 def presets(settings: type[Any], name: str, further: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
-    """The three presets of an experiment.
+    """Return the three presets of an experiment.
 
     Args:
         settings: the experiment's class.

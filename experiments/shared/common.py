@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 
 from jfed.analysis import Table, save, to_terminal, write
+from jfed.catalog import load_file
 from jfed.core.errors import ConfigError, Unfinished
 
 S = TypeVar("S")
@@ -49,7 +50,7 @@ def show(table: Table, console: Console) -> None:
 
 
 def _preset(arguments: Sequence[str], names: Sequence[str]) -> str:
-    """What --preset says; the first name if it says nothing that tyro would take."""
+    """Return what --preset says; the first name if it says nothing that tyro would take."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--preset", default=names[0])
     chosen = parser.parse_known_args(arguments)[0].preset
@@ -78,6 +79,8 @@ def command(main: Callable[[S], None], settings: type[S] | Mapping[str, S]) -> N
         chosen = tyro.cli(settings, description=description)
     setup()
     try:
+        for path in getattr(chosen, "load", ()):
+            load_file(path)
         main(chosen)
     except (ConfigError, FileNotFoundError) as error:
         sys.exit(f"error: {error}")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from jfed.analysis import box_by_class, lines, selection_heat, stacked_lines
 from jfed.measures.costs import against, cost_grid
 from jfed.measures.quotas import rates_so_far
+from jfed.results.alike import require_alike
 from jfed.results.load import schemes
 from jfed.sweep import Point
 
@@ -21,24 +22,26 @@ COSTS = {
 
 
 def success_rates(points: Sequence[Point]) -> tuple[float, ...]:
-    """The classes of the volatile world that all points share."""
+    """Return the classes of the volatile world that all points share."""
     return points[0].config.environment.success_rates
 
 
 def by_scheme(results: xr.Dataset, values: np.ndarray, order: Sequence[str]) -> dict[str, np.ndarray]:
-    """Values of each scheme's runs, schemes in the given order."""
+    """Return the values of each scheme's runs, schemes in the given order."""
     labels = schemes(results)
+    if "setting" in results.coords:
+        require_alike(labels, results["setting"].values)
     return {scheme: values[labels == scheme].astype(float) for scheme in order}
 
 
 def rates(results: xr.Dataset) -> np.ndarray:
-    """Share of the rounds so far in which each client was selected, (runs, rounds, clients)."""
+    """Return the share of the rounds so far in which each client was selected, (runs, rounds, clients)."""
     packed = results["selected"].values.astype(np.uint8)
     return rates_so_far(np.unpackbits(packed, axis=2, count=results.sizes["client"]))
 
 
 def selections(results: xr.Dataset, order: Sequence[str], rates: Sequence[float], title: str) -> Figure:
-    """Fig. 3: how often each client was selected, by success rate, seeds pooled."""
+    """Draw Fig. 3: how often each client was selected, by success rate, seeds pooled."""
     counts = by_scheme(results, results["times_selected"].values, order)
     classes = by_scheme(results, results["client_class"].values, order)
     panels = {s: {f"{rate:g}": counts[s][classes[s] == c] for c, rate in enumerate(rates)} for s in order}
@@ -46,7 +49,7 @@ def selections(results: xr.Dataset, order: Sequence[str], rates: Sequence[float]
 
 
 def selection_map(results: xr.Dataset, order: Sequence[str], rates: Sequence[float], title: str) -> Figure:
-    """The same client by client; a class's most selected client of each seed stands first."""
+    """Draw the same client by client; a class's most selected client of each seed comes first."""
     counts, classes = results["times_selected"].values, results["client_class"].values
     ranked = np.lexsort((-counts, classes))
     shares = np.take_along_axis(counts, ranked, 1) / results.sizes["round"]
@@ -55,7 +58,7 @@ def selection_map(results: xr.Dataset, order: Sequence[str], rates: Sequence[flo
 
 
 def participation(results: xr.Dataset, order: Sequence[str], title: str) -> Figure:
-    """Fig. 4: share of the cohorts that returned so far, and how many models that is."""
+    """Draw Fig. 4: share of the cohorts that returned so far, and how many models that is."""
     returned = np.cumsum(results["num_succeeded"].values, 1)
     chosen = np.cumsum(results["num_selected"].values, 1)
     panels = {
@@ -66,14 +69,14 @@ def participation(results: xr.Dataset, order: Sequence[str], title: str) -> Figu
 
 
 def until_over(results: xr.Dataset, evaluated: NDArray[np.int32]) -> int:
-    """How many evaluations there were until every run was over: a budget ends runs before the last round."""
+    """Return how many evaluations there were until every run was over: a budget ends runs before the last round."""
     ended = results["ended_round"].values if "ended_round" in results else np.zeros(1)
     last = evaluated[-1] if (ended == 0).any() else ended.max()
     return int(np.searchsorted(evaluated, last)) + 1
 
 
 def accuracy(results: xr.Dataset, order: Sequence[str], title: str) -> dict[str, Figure]:
-    """Figs. 5 and 6, and the same against what it cost: test accuracy by rounds, models sent, local steps and time."""
+    """Draw Figs. 5 and 6, and test accuracy against its cost: rounds, models sent, local steps and time."""
     values, evaluated = results["test_accuracy"].values, results["eval_round"].values
     shown = slice(until_over(results, evaluated))
     curves = by_scheme(results, values[:, shown], order)

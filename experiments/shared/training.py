@@ -14,11 +14,11 @@ from experiments.shared.common import Output
 from experiments.shared.training_report import Study, setting_report, tuned_report
 from jfed.algorithms import local_sgd
 from jfed.algorithms.deadline import Reading
-from jfed.commands.settings import parse_axes, parse_settings, require_tune_seeds
 from jfed.config import Training
 from jfed.core.errors import require
-from jfed.data.load import load
+from jfed.paths import parse_axes, parse_settings, require_tune_seeds
 from jfed.results.load import part, swept
+from jfed.runner.feed import dataset
 from jfed.sweep import Point, changed, coordinate, product
 
 
@@ -31,7 +31,8 @@ class Settings:
     out: Path
     """Where results, tables and figures go; what is done there is not done again."""
     dataset: str
-    """digits ships with jfed; for mnist, fashion_mnist, emnist_letters and cifar10 see `jfed data get`."""
+    """digits ships with jfed; for mnist, fashion-mnist, emnist-letters and cifar10 see `jfed data get`. synthetic-1-1
+    and the like are made; FILE.npz holds your own images, labels, test_images, test_labels and clients."""
     model: str
     """A name that `jfed list` prints."""
     data_dir: str | None = None
@@ -53,6 +54,8 @@ class Settings:
     """Who counts in the average: all (the global model stands in for the missing), selected or returned."""
     targets: tuple[float, ...] = (0.65, 0.75, 0.85)
     """Accuracies for rounds-to-accuracy."""
+    load: tuple[Path, ...] = ()
+    """Python files with schemes, models, ... of your own; their names then work in all flags."""
     block_size: int | None = None
     """Runs that share a block; chosen by jfed by default."""
     set: tuple[str, ...] = ()
@@ -114,7 +117,7 @@ def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequenc
     swept_names = [coordinate(path) for path in axes]
     results = computed(settings, every, flags)
     output = Output(settings.out)
-    data = load(settings.dataset, settings.data_dir).title
+    data = dataset(settings.dataset, settings.data_dir).title
     frames = [setting_report(part(results, rows), level, settings.targets, data, study, every, output, console)
               for level, rows in swept(results)]  # fmt: skip
     runs = pd.concat(frames).drop_duplicates(["scheme", *study.settings, *swept_names, "seed"])

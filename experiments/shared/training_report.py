@@ -14,7 +14,7 @@ from experiments.shared.common import Output, show
 from experiments.shared.figures import accuracy
 from jfed.analysis import arrivals, compare, compare_times, comparisons_table, forest, rank_diagram
 from jfed.report.targets import first_reached, targets_table
-from jfed.results.load import schemes
+from jfed.results.load import company, schemes
 from jfed.stats.tuning import choose
 from jfed.sweep import Point
 
@@ -46,14 +46,14 @@ class Study:
 
 
 def target_name(target: float) -> str:
-    """The column of rounds to an accuracy."""
+    """Return the name of the column of rounds to an accuracy."""
     return f"rounds to {100 * target:g} %"
 
 
 def per_run(
     results: xr.Dataset, targets: Sequence[float], order: Sequence[str], study: Study, extra: Sequence[str]
 ) -> pd.DataFrame:
-    """One row per run, schemes in the given order; rounds to a target are inf where it was never reached.
+    """Return one row per run, schemes in the given order; rounds to a target are inf where it was never reached.
 
     `extra` names further coordinates that become columns.
     """
@@ -69,6 +69,7 @@ def per_run(
         "last10_accuracy": last10,
         "final_loss": results["test_loss"].values[:, -1],
         **{target_name(t): first_reached(evaluated, values, t) for t in targets},
+        **company(results),
     }
     frame = pd.DataFrame(columns)
     rank = frame.scheme.map({s: i for i, s in enumerate(order)})
@@ -79,7 +80,7 @@ def setting_report(
     results: xr.Dataset, level: Mapping[str, Any], targets: Sequence[float], data: str, study: Study,
     every: Sequence[Point], output: Output, console: Console,
 ) -> pd.DataFrame:  # fmt: skip
-    """Tables and figures of one setting, and its rows of the table of runs."""
+    """Write tables and figures of one setting, and return its rows of the table of runs."""
     fixed = {name: results[name].values[0] for name in study.settings}
     further = {name: value for name, value in level.items() if name not in (*study.settings, "dataset", "world")}
     stem = "_".join([*map(_stem, fixed.items()), *(f"{name}_{value}" for name, value in further.items())])
@@ -115,7 +116,7 @@ def setting_report(
 
 
 def _times(frame: pd.DataFrame, targets: Sequence[float], horizon: int, output: Output, title: str, stem: str) -> None:
-    """For each accuracy that some run reached: who arrived when, and restricted times compared."""
+    """Write, for each accuracy that some run reached, the times of arrival and compare restricted times."""
     for target in targets:
         column, percent = target_name(target), f"{100 * target:g}"
         if not np.isfinite(frame[column]).any():
@@ -140,7 +141,7 @@ def tuned_report(
     output: Output,
     console: Console,
 ) -> None:
-    """Of a sweep: each scheme at the point that is best on the tune seeds, compared on the others."""
+    """Write, for a sweep, each scheme at the point that is best on the tune seeds, compared on the others."""
     groups: Any = runs.groupby(list(study.settings), sort=False)
     for key, part in groups:
         fixed: dict[str, Any] = dict(zip(study.settings, key, strict=True))
@@ -154,13 +155,13 @@ def tuned_report(
 
 
 def setting_title(data: str, fixed: Mapping[str, Any], num_clients: int | None = None) -> str:
-    """What every title of a setting says."""
+    """Return what every title of a setting says."""
     clients = [] if num_clients is None else [f"K = {num_clients}"]
     told = [str(value) if isinstance(value, str) else f"{name} = {value:g}" for name, value in fixed.items()]
     return ", ".join([data, *told[:-1], *clients, *told[-1:]])
 
 
 def _stem(setting: tuple[str, Any]) -> str:
-    """Of a file: names stand for themselves, and so does k."""
+    """Return the stem of a file: names as they are, and so is k."""
     name, value = setting
     return str(value) if isinstance(value, str) or name == "k" else f"{name}_{value:g}"

@@ -16,8 +16,8 @@ returned.
   batch than those of w where a new one has taken the place of one that served three single steps.
 - A model that is not finite does not replace the global one: see `controllers/adaptive`.
 - `average="models"` is the sum of shares times models, for shares that do not add up to 1: Eiffel's line 13 as printed,
-  with `missing="unscaled"`. The default adds shares times moves to the global model; where shares add up to 1 it is
-  the same.
+  with `average_over="unscaled"`. The default adds shares times moves to the global model; where shares add up to 1 it
+  is the same.
 """
 
 from dataclasses import dataclass
@@ -29,13 +29,14 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt32
 
-from jfed.algorithms.local_sgd import average
+from jfed.algorithms.vectors import average, norm, normalised
 from jfed.core import ops
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received, Report
 from jfed.core.members import AlgorithmOptions, Name
 from jfed.core.options import as_arrays, static
-from jfed.core.types import ClientData, Dims, Estimates, Memory, Problem, Report, Weights
+from jfed.core.types import Dims, Estimates, Problem, Weights
 
 APART = 1e-10  # models closer than this tell nothing
 SMOOTHEST = 1e-5  # a smaller beta_i is this
@@ -80,12 +81,6 @@ class Local(NamedTuple):
     estimates: Estimates
 
 
-def norm(tree: Weights) -> Float[Array, ""]:
-    """Euclidean norm of all leaves together."""
-    squares = [jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)]
-    return jnp.sqrt(jnp.sum(jnp.stack(squares)))
-
-
 def slopes(
     losses: tuple[Array, Array], gradients: tuple[Weights, Weights], points: tuple[Weights, Weights], known: Array
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
@@ -98,12 +93,6 @@ def slopes(
     return jnp.where(jnp.isnan(rho), 0.0, rho), jnp.where(beta >= SMOOTHEST, beta, SMOOTHEST)
 
 
-def normalised(share: Float[Array, " slots"], returned: Bool[Array, " slots"]) -> Float[Array, " slots"]:
-    """Shares that add up to 1 over those who returned: where the global model stands in, it has no gradient."""
-    total = jnp.sum(jnp.where(returned, share, 0.0))
-    return share / jnp.where(total > 0, total, 1.0)
-
-
 @dataclass(frozen=True)
 class Options(AlgorithmOptions):
     """What a user may set."""
@@ -114,13 +103,13 @@ class Options(AlgorithmOptions):
     average: Literal["moves", "models"] = static("moves")
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         rate = float(self.learning_rate)
         require(0 < rate < inf, f"The learning rate must be positive and finite, found {rate:g}.")
         return as_arrays(Params, learning_rate=rate)
 
     def make(self, dims: Dims, loss: Loss) -> Algorithm:
-        """The algorithm."""
+        """Return the algorithm."""
         size = dims.batch_size
 
         def remember(key: PRNGKeyArray, weights: Weights, positions: Int[Array, " samples"]) -> Own:
@@ -146,16 +135,16 @@ class Options(AlgorithmOptions):
             chosen = order[jnp.minimum(position, order.shape[0] - 1)]
             return data.images[chosen], data.labels[chosen], position < data.num_samples
 
-        def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData, memory: Memory) -> Local:
-            own: Own = memory.own
-            worn = (jnp.asarray(memory.steps) <= 1) & (own.uses >= USES)
+        def start(key: PRNGKeyArray, received: Received, params: Params, data: ClientData) -> Local:
+            weights, own = received.weights, received.memory
+            worn = (received.steps <= 1) & (own.uses >= USES)
             first = own.batch + worn
             own = ordered(own._replace(uses=jnp.where(worn, 0, own.uses)), first, worn | ~own.known, data)
             batch = at(own.order, first, data)
             here, gradient = jax.value_and_grad(loss)(weights, *batch)
             there, other = jax.value_and_grad(loss)(own.point, *batch)
             rho, beta = slopes((there, here), (other, gradient), (own.point, weights), own.known)
-            best = loss(memory.best, *batch)
+            best = loss(received.best, *batch)
             zero = jnp.zeros((), jnp.result_type(float))
             return Local(
                 own=own,
@@ -178,28 +167,29 @@ class Options(AlgorithmOptions):
             moved = jax.tree.map(lambda w, g: w - params.learning_rate * g, local.weights, gradient)
             return local._replace(own=own, step=local.step + 1, weights=moved, loss=local.loss + value)
 
-        def finish(local: Local, weights: Weights) -> tuple[tuple[Weights, Weights], Report, Own]:
+        def finish(local: Local, weights: Weights, params: Params) -> Answer:
             last = local.first + jnp.maximum(local.step - 1, 0)
             uses = jnp.where(local.step > 1, 1, local.own.uses + 1)
             mean = jnp.where(local.step > 0, local.loss / local.step, jnp.nan)
-            update = jax.tree.map(jnp.subtract, local.weights, weights)
             kept = local.own._replace(point=local.weights, batch=last, uses=uses, known=jnp.bool_(True))
-            return (update, local.gradient), Report(mean, local.estimates), kept
+            return Answer(
+                move=jax.tree.map(jnp.subtract, local.weights, weights),
+                report=Report(mean, local.estimates),
+                memory=kept,
+                more=local.gradient,
+            )
 
-        def aggregate(
-            weights: Weights, params: Params, updates: tuple[Weights, Weights], report: Report,
-            share: Float[Array, " slots"], returned: Bool[Array, " slots"],
-        ) -> tuple[Weights, Report]:  # fmt: skip
-            moves, gradients = updates
+        def aggregate(server: None, weights: Weights, params: Params, answers: Answers) -> Aggregated:
+            share, returned, gradients = answers.share, answers.returned, answers.more
             of_returned = share if self.average == "models" else normalised(share, returned)
             mean = average(gradients, of_returned, returned)
             divergence = jax.vmap(lambda gradient: norm(jax.tree.map(jnp.subtract, gradient, mean)))(gradients)
-            assert report.estimates is not None
-            estimates = report.estimates._replace(divergence=divergence)
-            moved = jax.tree.map(jnp.add, weights, average(moves, share, returned))
+            assert answers.reports.estimates is not None
+            estimates = answers.reports.estimates._replace(divergence=divergence)
+            moved = jax.tree.map(jnp.add, weights, average(answers.moves, share, returned))
             if self.average == "models":
                 rest = 1 - jnp.sum(jnp.where(returned, share, 0.0))
                 moved = jax.tree.map(lambda new, old: new - rest * old, moved, weights)
-            return moved, report._replace(estimates=estimates)
+            return Aggregated(moved, None, answers.reports._replace(estimates=estimates))
 
-        return Algorithm(start, step, finish, aggregate, remember)
+        return Algorithm(start, step, finish, aggregate, remember=remember, estimates=True, costly=True)

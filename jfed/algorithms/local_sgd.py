@@ -12,11 +12,13 @@ T. Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020. As
   its loss is over the real images.
 - Weights are averaged as w_t + sum_i share_i (w_i - w_t), which is Algorithm 1, lines 9 and 10 of E3CS with the
   global model standing in for whoever is missing, and leaves w_t bit for bit where nobody returns.
+
+Algorithms that differ on the server alone (`fedavgm`, `fedopt`) take their clients from here, with `with_server`.
 """
 
 from dataclasses import dataclass
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,12 +26,14 @@ import optax
 from jax import Array, lax
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
+from jfed.algorithms.vectors import average
 from jfed.core import ops
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received, Report
 from jfed.core.members import AlgorithmOptions, Name
 from jfed.core.options import as_arrays
-from jfed.core.types import ClientData, Dims, Memory, Problem, Report, Weights
+from jfed.core.types import Dims, Problem, Weights
 
 
 class Params(NamedTuple):
@@ -61,51 +65,41 @@ class Local(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Options(AlgorithmOptions):
-    """What a user may set (E3CS, Table I)."""
-
-    names = (Name("fedavg"), Name("fedprox", {"prox": 0.5}))
+class LocalOptions(AlgorithmOptions):
+    """What a user may set of the local steps (E3CS, Table I)."""
 
     learning_rate: float = 0.01
     momentum: float = 0.9
     prox: float = 0.0
     """mu of FedProx (gamma in E3CS, where it is 0.5); 0 is FedAvg."""
 
-    def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+    def local_params(self) -> Params:
+        """Return these options as arrays, after checking them."""
         rate, momentum, prox = (float(x) for x in (self.learning_rate, self.momentum, self.prox))
         require(0 < rate < inf, f"The learning rate must be positive and finite, found {rate:g}.")
         require(0 <= momentum < 1, f"Momentum must lie in [0, 1), found {momentum:g}.")
         require(0 <= prox < inf, f"FedProx's coefficient must be finite and not negative, found {prox:g}.")
         return as_arrays(Params, learning_rate=rate, momentum=momentum, prox=prox)
 
-    def make(self, dims: Dims, loss: Loss) -> Algorithm:
-        """The algorithm for a loss: the mean over those images of a batch that are real."""
+    def local_sgd(self, dims: Dims, loss: Loss) -> Algorithm:
+        """Return FedAvg for a loss: the mean over those images of a batch that are real."""
         batch_size = dims.batch_size
 
         def optimizer(params: Params) -> optax.GradientTransformation:
             return optax.sgd(params.learning_rate, params.momentum)
 
-        def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData, memory: Memory) -> Local:
+        def start(key: PRNGKeyArray, received: Received, params: Params, data: ClientData) -> Local:
             return Local(
                 key=key,
                 step=jnp.int32(0),
                 order=data.positions,
-                weights=weights,
-                optimizer=optimizer(params).init(weights),
+                weights=received.weights,
+                optimizer=optimizer(params).init(received.weights),
                 loss=jnp.zeros((), jnp.result_type(float)),
             )
 
         def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
-            per_epoch = jnp.maximum(-(-data.num_samples // batch_size), 1)
-            epoch, batch = local.step // per_epoch, local.step % per_epoch
-            key = jax.random.fold_in(local.key, epoch)
-            order = lax.cond(
-                batch == 0, lambda: ops.shuffled(key, data.positions, data.num_samples), lambda: local.order
-            )
-            position = batch * batch_size + jnp.arange(batch_size)
-            chosen = order[jnp.minimum(position, order.shape[0] - 1)]
-            images, labels, real = data.images[chosen], data.labels[chosen], position < data.num_samples
+            order, images, labels, real = minibatch(local.key, local.step, local.order, data, batch_size)
 
             def objective(w: Weights) -> Float[Array, ""]:
                 return loss(w, images, labels, real)
@@ -116,24 +110,64 @@ class Options(AlgorithmOptions):
             moved = optax.apply_updates(local.weights, change)
             return Local(local.key, local.step + 1, order, moved, state, local.loss + value)
 
-        def finish(local: Local, weights: Weights) -> tuple[Weights, Report, tuple[()]]:
-            update = jax.tree.map(jnp.subtract, local.weights, weights)
-            return update, Report(loss=jnp.where(local.step > 0, local.loss / local.step, jnp.nan)), ()
+        def finish(local: Local, weights: Weights, params: Params) -> Answer:
+            mean = jnp.where(local.step > 0, local.loss / local.step, jnp.nan)
+            return Answer(move=jax.tree.map(jnp.subtract, local.weights, weights), report=Report(loss=mean))
 
-        def aggregate(
-            weights: Weights, params: Params, updates: Weights, report: Report, share: Float[Array, " slots"],
-            returned: Bool[Array, " slots"],
-        ) -> tuple[Weights, Report]:  # fmt: skip
-            return jax.tree.map(jnp.add, weights, average(updates, share, returned)), report
+        def aggregate(server: None, weights: Weights, params: Params, answers: Answers) -> Aggregated:
+            mean = average(answers.moves, answers.share, answers.returned)
+            return Aggregated(jax.tree.map(jnp.add, weights, mean), None, answers.reports)
 
         return Algorithm(start, step, finish, aggregate)
 
 
-def average(updates: Weights, share: Float[Array, " slots"], returned: Bool[Array, " slots"]) -> Weights:
-    """sum_i share_i update_i over those who returned; leading axis slots on every leaf of the updates."""
+@dataclass(frozen=True)
+class Options(LocalOptions):
+    """What a user may set."""
 
-    def one(update: Array) -> Array:
-        mask = returned.reshape(-1, *([1] * (update.ndim - 1)))
-        return jnp.where(mask, update * share.reshape(mask.shape), 0.0).sum(0)  # never NaN * 0
+    names = (Name("fedavg"), Name("fedprox", {"prox": 0.5}))
 
-    return jax.tree.map(one, updates)
+    def params(self, problem: Problem) -> Params:
+        """Return the options as arrays, after checking them."""
+        return self.local_params()
+
+    def make(self, dims: Dims, loss: Loss) -> Algorithm:
+        """Return the algorithm."""
+        return self.local_sgd(dims, loss)
+
+
+def minibatch(
+    key: PRNGKeyArray, step: Int[Array, ""], order: Int[Array, " samples"], data: ClientData, size: int
+) -> tuple[Int[Array, " samples"], Array, Array, Bool[Array, " batch"]]:
+    """Return the epoch's order, and images, labels and which of them are real, of a step's minibatch.
+
+    Args:
+        key: of the client in this round; each epoch draws an order of its own from it.
+        step: from 0.
+        order: that of the step before.
+        data: of the client.
+        size: B.
+    """
+    per_epoch = jnp.maximum(-(-data.num_samples // size), 1)
+    epoch, batch = step // per_epoch, step % per_epoch
+    own = jax.random.fold_in(key, epoch)
+    order = lax.cond(batch == 0, lambda: ops.shuffled(own, data.positions, data.num_samples), lambda: order)
+    position = batch * size + jnp.arange(size)
+    chosen = order[jnp.minimum(position, order.shape[0] - 1)]
+    return order, data.images[chosen], data.labels[chosen], position < data.num_samples
+
+
+def with_server(clients: Algorithm, init: Any, aggregate: Any) -> Algorithm:
+    """Return an algorithm with the clients of another one, whose server has a state of its own.
+
+    Args:
+        clients: the other one; its params are `params.clients` of the new one's.
+        init, aggregate: of the new one.
+    """
+    return clients._replace(
+        start=lambda key, received, params, data: clients.start(key, received, params.clients, data),
+        step=lambda local, weights, params, data: clients.step(local, weights, params.clients, data),
+        finish=lambda local, weights, params: clients.finish(local, weights, params.clients),
+        aggregate=aggregate,
+        init=init,
+    )

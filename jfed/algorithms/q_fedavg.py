@@ -17,22 +17,24 @@ it takes to evaluate F_k is not charged to a budget.
 import functools
 from dataclasses import dataclass
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import Array, lax
-from jaxtyping import Bool, Float, Int, PRNGKeyArray
+from jax import Array
+from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed.algorithms import estimating
+from jfed.algorithms.vectors import average, norm
+from jfed.algorithms.whole import mean_over
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
+from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received
 from jfed.core.members import AlgorithmOptions, Name
 from jfed.core.options import as_arrays
-from jfed.core.types import ClientData, Dims, Memory, Problem, Report, Weights
+from jfed.core.types import Dims, Problem, Weights
 
 OFFSET = 1e-10  # of a loss
-MANY = 500  # images that are evaluated at a time
 
 
 class Params(NamedTuple):
@@ -69,52 +71,35 @@ class Options(AlgorithmOptions):
     q: float = 1.5
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         q = float(self.q)
         steps = estimating.Options(self.learning_rate).params(problem)
         require(0 <= q < inf, f"q-FedAvg's q must be finite and not negative, found {q:g}.")
         return as_arrays(functools.partial(Params, steps), q=q)
 
     def make(self, dims: Dims, loss: Loss) -> Algorithm:
-        """The algorithm."""
+        """Return the algorithm."""
         plain = estimating.Options().make(dims, loss)
-        assert plain.remember is not None
 
-        def whole_loss(weights: Weights, data: ClientData) -> Float[Array, ""]:
-            length = data.positions.shape[0]
-            many = min(MANY, length)
-
-            def add(part: Array, total: Array) -> Array:
-                place = part * many + jnp.arange(many)
-                chosen = data.positions[jnp.minimum(place, length - 1)]
-                real = place < data.num_samples
-                return total + loss(weights, data.images[chosen], data.labels[chosen], real) * jnp.sum(real)
-
-            parts = -(-data.num_samples // many)
-            total = lax.fori_loop(0, parts, add, jnp.zeros((), jnp.result_type(float)))
-            return total / jnp.maximum(data.num_samples, 1)
-
-        def start(key: PRNGKeyArray, weights: Weights, params: Params, data: ClientData, memory: Memory) -> Local:
-            return Local(plain.start(key, weights, params.steps, data, memory), whole_loss(weights, data))
+        def start(key: PRNGKeyArray, received: Received, params: Params, data: ClientData) -> Local:
+            whole = mean_over(data, lambda *batch: loss(received.weights, *batch))
+            return Local(plain.start(key, received, params.steps, data), whole)
 
         def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
             return local._replace(plain=plain.step(local.plain, weights, params.steps, data))
 
-        def finish(local: Local, weights: Weights) -> tuple[tuple[Any, Any, Array], Report, Any]:
-            update, report, own = plain.finish(local.plain, weights)
-            return (*update, local.whole), report, own
+        def finish(local: Local, weights: Weights, params: Params) -> Answer:
+            answer = plain.finish(local.plain, weights, params.steps)
+            return answer._replace(more=(answer.more, local.whole))
 
-        def aggregate(
-            weights: Weights, params: Params, updates: tuple[Any, Any, Array], report: Report,
-            share: Float[Array, " slots"], returned: Bool[Array, " slots"],
-        ) -> tuple[Weights, Report]:  # fmt: skip
-            moves, gradients, whole = updates
-            _, report = plain.aggregate(weights, params.steps, (moves, gradients), report, share, returned)
+        def aggregate(server: None, weights: Weights, params: Params, answers: Answers) -> Aggregated:
+            (gradients, whole), returned = answers.more, answers.returned
+            estimated = plain.aggregate(None, weights, params.steps, answers._replace(more=gradients))
             lipschitz, loss = 1 / params.steps.learning_rate, jnp.where(returned, whole, 1.0) + OFFSET
-            square = jax.vmap(lambda move: jnp.square(lipschitz * estimating.norm(move)))(moves)
+            square = jax.vmap(lambda move: jnp.square(lipschitz * norm(move)))(answers.moves)
             lengths = jnp.where(returned, step_length(params.q, lipschitz, loss, square), 0.0)
             total = jnp.sum(lengths)
             factor = lipschitz * loss**params.q / jnp.where(total > 0, total, 1.0)
-            return jax.tree.map(jnp.add, weights, estimating.average(moves, factor, returned)), report
+            return estimated._replace(weights=jax.tree.map(jnp.add, weights, average(answers.moves, factor, returned)))
 
-        return Algorithm(start, step, finish, aggregate, plain.remember)
+        return plain._replace(start=start, step=step, finish=finish, aggregate=aggregate)

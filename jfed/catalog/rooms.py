@@ -18,6 +18,7 @@ from jfed.core.members import (
     SelectorOptions,
 )
 from jfed.core.options import cast, hints, require_frozen
+from jfed.data.options import DataOptions
 from jfed.models.classifier import ModelOptions
 
 
@@ -47,6 +48,7 @@ ROOMS = {
         Room("environment", "world", "jfed.envs", EnvironmentOptions, "jfed.environments"),
         Room("controller", "controller", "jfed.controllers", ControllerOptions, "jfed.controllers"),
         Room("algorithm", "algorithm", "jfed.algorithms", AlgorithmOptions, "jfed.algorithms"),
+        Room("dataset", "data set", "jfed.data", DataOptions, "jfed.data"),
         Room("model", "model", "jfed.models", ModelOptions, "jfed.models"),
     )
 }

@@ -69,12 +69,12 @@ def _file(paper: str) -> dict[str, Any]:
 
 
 def about(paper: str) -> str:
-    """What modes and settings mean in a paper's claims, and which commands make the runs; by the paper's short name."""
+    """Return what modes and settings mean in a paper's claims, and the commands for its runs, by its short name."""
     return next(whole["about"] for whole in map(_file, PAPERS) if whole["paper"] == paper)
 
 
 def read() -> tuple[Claim, ...]:
-    """All claims, paper by paper."""
+    """Return all claims, paper by paper."""
     claims = []
     for paper in PAPERS:
         whole = _file(paper)
@@ -85,7 +85,7 @@ def read() -> tuple[Claim, ...]:
 
 
 def judge(claim: Claim, frame: pd.DataFrame | None) -> list[Verdict]:
-    """The claim's verdicts on a per-run table, None if there is no such table.
+    """Return the claim's verdicts on a per-run table, None if there is no such table.
 
     A table that has several runs of a (scheme, seed) that the claim does not tell apart counts as "not run".
     """
@@ -111,7 +111,7 @@ def judge(claim: Claim, frame: pd.DataFrame | None) -> list[Verdict]:
 
 
 def _about(tests: Sequence[Mapping[str, Any]], mode: str) -> list[Mapping[str, Any]]:
-    """Tests of this mode: those that name no other."""
+    """Return the tests of this mode: those that name no other."""
     return [test for test in tests if test.get("mode", mode) == mode or not mode]
 
 
@@ -124,7 +124,7 @@ def _found(test: Mapping[str, Any], runs: Runs) -> Finding:
 
 
 def judge_all(tables: Mapping[str, pd.DataFrame]) -> list[Verdict]:
-    """Verdicts of all claims.
+    """Return the verdicts of all claims.
 
     Args:
         tables: per-run tables by name of the experiment, such as "e3cs_numerical".
@@ -133,7 +133,7 @@ def judge_all(tables: Mapping[str, pd.DataFrame]) -> list[Verdict]:
 
 
 def verdicts_table(verdicts: list[Verdict], title: str) -> Table:
-    """One row per verdict, ready to be printed or written."""
+    """Return a table with one row per verdict, ready to be printed or written."""
     rows, records = [], []
     for v in verdicts:
         where = ", ".join([*([v.mode] if v.mode else []), *(f"{n} = {x}" for n, x in v.setting.items())])

@@ -36,7 +36,7 @@ class Finding:
 
 
 def together(findings: Sequence[Finding]) -> Finding:
-    """A claim of several parts holds if each does: the worst verdict, and the numbers of all parts.
+    """Return the finding on a claim of several parts: the worst verdict, and the numbers of all parts.
 
     To be supported needs no correction: that each part must hold makes it an intersection-union test (Berger 1982). It
     is contradicted by any one of its parts, so that those p-values are Bonferroni's.
@@ -48,10 +48,10 @@ def together(findings: Sequence[Finding]) -> Finding:
 
 
 def settled(finding: Finding) -> Finding:
-    """The verdict on a whole claim: contradicted, if its opposite is shown."""
+    """Return the verdict on a whole claim: contradicted, if its opposite is shown."""
     return replace(finding, verdict="contradicted") if finding.opposite < LEVEL else finding
 
 
 def p_text(p: float) -> str:
-    """A p-value in two digits, more where it is close to the level."""
+    """Return a p-value in two digits, more where it is close to the level."""
     return "p < 1e-4" if p < 1e-4 else "p > 0.99" if p > 0.99 else f"p = {format_p(p, LEVEL)}"

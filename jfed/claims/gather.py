@@ -11,7 +11,7 @@ NEEDED = ("experiment", "scheme", "seed")
 
 
 def gather(paths: Sequence[str | Path]) -> dict[str, pd.DataFrame]:
-    """Per-run tables by name of their experiment.
+    """Return per-run tables by name of their experiment.
 
     Args:
         paths: the `--out` of experiments, or CSV files: one row per run, with columns experiment, scheme, seed, the

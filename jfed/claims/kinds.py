@@ -44,7 +44,7 @@ Test = Mapping[str, Any]
 
 
 def evaluate(test: Test, runs: Runs) -> Finding:
-    """What one test says.
+    """Return what one test says.
 
     Raises:
         Missing: runs that it needs are not there.
@@ -85,7 +85,7 @@ def _trend(test: Test, runs: Runs) -> Finding:
 
 
 def _page(scores: np.ndarray, what: str) -> Finding:
-    """Columns from largest to smallest."""
+    """Test whether columns fall from first to last."""
     p, back = page(scores).p, page(scores[:, ::-1]).p
     verdict = _verdict(p, scores[:, 0] - scores[:, -1])
     return Finding(verdict, f"{what}: Page {p_text(p)}", len(scores), back)
@@ -97,7 +97,7 @@ def _at_levels(test: Test, runs: Runs, scheme: str, setting: str, values: Sequen
 
 
 def _common(columns: Sequence[pd.Series], what: str) -> np.ndarray:
-    """Scores on the seeds that all have, (seeds, columns)."""
+    """Return scores on the seeds that all have, (seeds, columns)."""
     both = pd.concat(list(columns), axis=1, join="inner").to_numpy(float)
     if len(both) < 2:
         raise Missing(f"fewer than 2 seeds of {what}")
@@ -105,7 +105,7 @@ def _common(columns: Sequence[pd.Series], what: str) -> np.ndarray:
 
 
 def _ordered(scores: np.ndarray, names: Sequence[str], test: Test) -> Finding:
-    """Columns from largest to smallest."""
+    """Test whether each column is larger than the next."""
     how = test.get("test", "t")
     found = intersection_union(scores, names, test=how)
     weakest = max(range(len(found.steps)), key=lambda i: found.steps[i].p)
@@ -146,7 +146,7 @@ def _near(test: Test, runs: Runs) -> Finding:
 
 
 def _within(differences: np.ndarray, margin: float, what: str) -> Finding:
-    """Mean difference inside (-margin, margin)."""
+    """Test whether the mean difference lies inside (-margin, margin)."""
     found = tost(differences, -margin, margin, LEVEL)
     beyond = min(_greater(differences - margin), _greater(-differences - margin))
     verdict = "supported" if found.p < LEVEL else "underpowered"
@@ -268,7 +268,7 @@ def _alone(runs: Runs, scheme: str, test: Test) -> np.ndarray:
 
 
 def _greater(differences: np.ndarray) -> float:
-    """One-sided p-value for a mean above 0; a difference that never varies is a sign on every seed."""
+    """Return the one-sided p-value for a mean above 0; a difference that never varies is a sign on every seed."""
     if np.ptp(differences) <= ROUNDING * np.abs(differences).max():
         return 0.5 ** len(differences) if differences[0] > 0 else 1.0
     result: Any = stats.ttest_1samp(differences, 0, alternative="greater")
@@ -276,17 +276,17 @@ def _greater(differences: np.ndarray) -> float:
 
 
 def _verdict(p: float, differences: np.ndarray) -> str:
-    """From the p-value of a claim."""
+    """Return the verdict by the p-value of a claim."""
     return "supported" if p < LEVEL else _without(differences)
 
 
 def _certain(holds: bool, numbers: str, seeds: int) -> Finding:
-    """Of a claim about every single run: one run decides it."""
+    """Return the finding on a claim about every single run: one run decides it."""
     return Finding("supported" if holds else "not supported", numbers, seeds, 1.0 if holds else 0.0)
 
 
 def _without(differences: np.ndarray) -> str:
-    """Of an effect that was not shown: is one worth claiming excluded?"""
+    """Return the verdict where no effect was shown, by whether one worth claiming is excluded."""
     mean, sd = float(differences.mean()), float(differences.std(ddof=1))
     _, high = t_interval(mean, sd, len(differences), 1 - LEVEL)
     excluded = high < WORTH_CLAIMING * sd if sd > 0 else mean <= 0

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from jfed.core.errors import ConfigError
+from jfed.results.frames import require_alike
+
 TIMES = "rounds to "
 
 
@@ -31,13 +34,13 @@ class Runs:
         self.frame = rows
 
     def _kept(self, rows: Any) -> "Runs":
-        """Some of the rows; modes have been looked at already."""
+        """Return some of the rows; modes have been looked at already."""
         kept = object.__new__(Runs)
         kept.frame = rows
         return kept
 
     def where(self, settings: Mapping[str, Any]) -> "Runs":
-        """Rows with these settings.
+        """Return the rows with these settings.
 
         Raises:
             Missing: the table has no such setting, or no such rows.
@@ -53,7 +56,7 @@ class Runs:
         return self._kept(frame)
 
     def by(self, settings: Sequence[str]) -> Iterator[tuple[dict[str, Any], "Runs"]]:
-        """Each combination of these settings that has runs.
+        """Return each combination of these settings that has runs.
 
         Raises:
             Missing: the table has no such setting.
@@ -70,23 +73,23 @@ class Runs:
             yield chosen, self.where(chosen)
 
     def modes(self) -> list[str]:
-        """Modes that have runs; [""] if there is nothing to tell apart."""
+        """Return the modes that have runs; [""] if there is nothing to tell apart."""
         found = self.frame["mode"].dropna().astype(str).unique() if "mode" in self.frame.columns else []
         return sorted(found, reverse=True) or [""]
 
     def mode(self, mode: str) -> "Runs":
-        """The rows that count in this mode."""
+        """Return the rows that count in this mode."""
         if not mode:
             return self
         column = self.frame["mode"]
         return self._kept(self.frame[column.isna() | (column == mode)])
 
     def schemes(self) -> list[str]:
-        """Names, in the table's order."""
+        """Return names, in the table's order."""
         return list(dict.fromkeys(self.frame["scheme"]))
 
     def scores(self, scheme: str, metric: str, censored: bool = False) -> pd.Series:
-        """One number per seed; index seed, sorted. A target never reached (inf) counts as `num_rounds`.
+        """Return one number per seed; index seed, sorted. A target never reached (inf) counts as `num_rounds`.
 
         Args:
             scheme: its name.
@@ -119,11 +122,16 @@ class Runs:
         return pd.Series(scores, index=pd.Index(rows["seed"].to_numpy(), name="seed")).sort_index()
 
     def paired(self, schemes: Sequence[str], metric: str, censored: bool = False) -> np.ndarray:
-        """Scores of several schemes on the seeds that all have, (seeds, schemes).
+        """Return scores of several schemes on the seeds that all have, (seeds, schemes).
 
         Raises:
-            Missing: a scheme, the metric, or common seeds are missing; or no run of any of them ever arrived.
+            Missing: a scheme, the metric, or common seeds are missing; no run of any of them ever arrived; or they ran
+                under different settings.
         """
+        try:
+            require_alike(self.frame[self.frame["scheme"].isin(list(schemes))])
+        except ConfigError as error:
+            raise Missing(str(error)) from None
         columns = [self.scores(s, metric, censored=True) for s in schemes]
         if all(np.isinf(c).all() for c in columns):
             raise Missing(f"no run of {', '.join(schemes)} reaches {metric.removeprefix(TIMES)}")

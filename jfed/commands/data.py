@@ -49,10 +49,11 @@ def get(settings: Get, console: Console) -> None:
     from jfed.data.get import get as fetch
 
     require(bool(settings.names), f"say which data sets to fetch: {', '.join(load.names())}")
-    for name in settings.names:
+    names = [name.replace("-", "_") for name in settings.names]
+    for given, name in zip(settings.names, names, strict=True):
         if name not in load.names():
-            raise unknown("data set", name, load.names())
-    for name in settings.names:
+            raise unknown("data set", given, load.names())
+    for name in names:
         made, folder = fetch(name, settings.data_dir, console)
         num = f"{len(made.images):,} + {len(made.test_images):,} images"
         there = "ships with jfed" if name == "digits" else f"is in {folder}"
@@ -60,9 +61,9 @@ def get(settings: Get, console: Console) -> None:
 
 
 def list_data(settings: ListData, console: Console) -> None:
-    """Print each data set's name and folder."""
-    from jfed.data import load
+    """Print each data set's name and where it comes from."""
+    from jfed import catalog
 
-    for name in load.names():
-        there = load.where(name, settings.data_dir) or f"not here: jfed data get {name}"
-        console.print(f"{name:15} {there}", highlight=False, soft_wrap=True)
+    for name in catalog.names("dataset"):
+        there = catalog.find("dataset", name).where(settings.data_dir)
+        console.print(f"{name:18} {there}", highlight=False, soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import Literal
 from rich.console import Console
 
 from jfed.commands import table
-from jfed.commands.settings import parse_axes, parse_settings, require_tune_seeds
+from jfed.paths import parse_axes, parse_settings, require_tune_seeds
 
 
 @dataclass(frozen=True)
@@ -15,13 +15,14 @@ class Settings:
     """Schemes against each other, without training."""
 
     schemes: tuple[str, ...] = ("uniform", "fedcs", "e3cs-0.5")
+    """Names that `jfed list` prints, with a number where one is asked for."""
     mode: str = "faithful"
     seeds: int = 30
     num_clients: int = 100
     cohort_size: int = 20
     num_rounds: int = 2500
     world: str = "volatility"
-    """volatility, exchange, wireless or edge; its settings by --set environment.NAME=VALUE."""
+    """A name that `jfed list` prints; its settings by --set environment.NAME=VALUE."""
     metric: Literal["num_succeeded", "round_time_s"] = "num_succeeded"
     """What is compared, summed over rounds: models that return, or simulated time (less is better)."""
     set: tuple[str, ...] = ()
@@ -30,6 +31,8 @@ class Settings:
     """Settings with several values, such as selector.eta=0.1,0.5 cohort_size=10,20; all combinations are run."""
     tune_seeds: tuple[int, ...] = ()
     """Of a sweep: seeds on which each scheme's best point is chosen; the other seeds report it."""
+    load: tuple[Path, ...] = ()
+    """Python files with schemes and worlds of your own; their names then work in all flags."""
     out: Path = Path("out/run")
 
 

@@ -79,7 +79,7 @@ def print_comparisons(
 
 
 def print_tables(results: Any, settings: Settings, console: Console) -> None:
-    """One table per combination of swept settings, each a family of its own."""
+    """Print one table per combination of swept settings, each a family of its own."""
     from jfed import analysis
     from jfed.results import load
 

@@ -16,7 +16,7 @@ from jfed.contracts.options import ROUNDS, SIZES, K
 from jfed.contracts.programs import traced
 from jfed.contracts.walks import Shapes, WalkBench
 from jfed.core.errors import ConfigError
-from jfed.core.types import Cohort, Dims, Feedback, Oracle, Probe, Problem, View
+from jfed.core.types import Cohort, Dims, Facts, Feedback, Oracle, Probe, Problem, View
 
 FEATURES = ("power", "demand", "distance")
 
@@ -130,15 +130,23 @@ class SelectorBench(WalkBench):
         state, cohort = member.select(jax.random.fold_in(key, 2 * t + 1), state, case.params, view)
         return state, view, cohort, asked
 
-    def told(self, view: View, cohort: Cohort, t: Any, case: Case) -> Feedback:
+    def facts(self, member: Any, loss: Array) -> Facts:
+        """Return made-up facts of the kinds that the scheme wants; NaN where the loss is."""
+        wanted = dict.fromkeys(member.wants, loss)
+        if "sketch" in wanted:
+            wanted["sketch"] = loss[:, None] * jnp.cos(jnp.arange(member.sketch_size)).astype(loss.dtype)
+        return Facts(**wanted)
+
+    def told(self, member: Any, view: View, cohort: Cohort, t: Any, case: Case) -> Feedback:
         """Return what the server learns in a round."""
         loss, came = jnp.asarray(case.loss)[t - 1], jnp.asarray(case.came)[t - 1]
         back = cohort.selected & came
         waited = jnp.where(cohort.selected, view.context.sum(-1), 0.0)
         weight = jnp.where(back, view.num_samples, 0) / jnp.maximum(view.num_samples.sum(), 1)
+        heard = jnp.where(back, loss, jnp.nan)
         return Feedback(
-            selected=cohort.selected, succeeded=back, latency_s=waited, loss=jnp.where(back, loss, jnp.nan),
-            share=weight, kept=jnp.bool_(True), idle_s=jnp.ones((), waited.dtype),
+            selected=cohort.selected, succeeded=back, latency_s=waited, loss=heard, share=weight,
+            kept=jnp.bool_(True), idle_s=jnp.ones((), waited.dtype), facts=self.facts(member, heard),
         )  # fmt: skip
 
     def walk(self, member: Any, case: Case) -> tuple[Any, Seen]:
@@ -147,7 +155,7 @@ class SelectorBench(WalkBench):
 
         def step(state: Any, t: Array) -> tuple[Any, Seen]:
             state, view, cohort, asked = self.chosen(member, key, state, t, case)
-            state = member.update(state, case.params, view, cohort, self.told(view, cohort, t, case))
+            state = member.update(state, case.params, view, cohort, self.told(member, view, cohort, t, case))
             shown = {} if member.watch is None else member.watch(state)
             return state, Seen(state, cohort, asked, shown)
 
@@ -158,6 +166,9 @@ class SelectorBench(WalkBench):
         """Return the shapes that each function gives: the states, what is shown and the cohort."""
         member, key, t = self.member, jax.random.key(0), jnp.int32(1)
         seen = member.needs_oracle if oracle is None else oracle
+        facts = ", ".join(Facts._fields)
+        wrong = next((name for name in member.wants if name not in Facts._fields), None)
+        require(wrong is None, f"wants names a fact {wrong!r} that there is not; the choices are: {facts}.")
         start = traced("init", member.init, key, case.params)
         view = traced("view", lambda: self.view(t, case, seen))
         if member.probe is not None:
@@ -181,7 +192,7 @@ class SelectorBench(WalkBench):
                 f"The cohort's {name} must be a {'mask' if wanted == 'bool' else 'number'} for each client, {wanted}"
                 f"[{K}] here, found {getattr(x, 'dtype', type(x).__name__)}{list(getattr(x, 'shape', ()))}.",
             )
-        feedback = traced("feedback", lambda v, c: self.told(v, c, t, case), view, cohort)
+        feedback = traced("feedback", lambda v, c: self.told(member, v, c, t, case), view, cohort)
         after = traced("update", member.update, chosen, case.params, view, cohort, feedback)
         shown = None if member.watch is None else traced("watch", member.watch, start)
         states = {"init": start, "select returns a state": chosen, "update returns a state": after}

@@ -161,7 +161,8 @@ def keys(bench: SelectorBench) -> str | None:
 def asks(bench: SelectorBench) -> str | None:
     """Only clients that are there are asked for their loss."""
     if bench.member.probe is None:
-        return None
+        wants = ", ".join(bench.member.wants)
+        return f"wants {wants} of the clients, which needs training" if wants else None
     for name, seen in bench.walked.items():
         require(
             not (seen.asked & bench.cases[name].away).any(),
@@ -173,7 +174,7 @@ def asks(bench: SelectorBench) -> str | None:
 def sweeps(bench: SelectorBench) -> str | None:
     """A run from end to end, and one program for two values of each number."""
     bench.shapes  # noqa: B018
-    asking = bench.member.probe is not None
+    asking = bench.member.probe is not None or len(bench.member.wants) > 0
     settings = {"selector": [bench.options, *bench.varied.values()]}
     results = sweep(settings, bench.problem.cohort_size, training=asking)
     many = results["num_selected"]

@@ -24,9 +24,10 @@ tau is the first x of 1 .. min(growth tau, tau_max) with the least G.
   their sum, or their maximum, as `cost` says. A round in which nobody can be asked costs the time that it takes.
 - The public code makes a last round of at least one step, whether the budget allows it or not (`last_steps = 1`); here
   there is none then. The first round is made without knowing what it costs. tau is searched for as if the next round
-  cost per step and exchange what this one did; once it is known who takes part, it is cut, or the run ended, by what
-  each of them cost last. Who never told is taken to cost as much as the dearest of the others. A look at the last model
-  is set aside at the price of those who train before it, and left out if those who would look cost more than is left.
+  cost per step and exchange what this one did; once the cohort is known, tau is cut, or the run ended, by what each
+  client of it cost last. A client that never reported its costs counts as the dearest of the others. The look at the
+  last model is budgeted at the costs of the clients that train before it, and skipped if the cohort that would look
+  costs more than is left.
 - A model that is not finite does not become the global one, nor count its estimates; tau is 1 in the next round, and
   then what it was before.
 """
@@ -95,7 +96,7 @@ class State(NamedTuple):
 
 
 def search(state: State, params: Params, left: Float[Array, " resources"]) -> Int[Array, ""]:
-    """The next tau, by the costs of the round before; what it is now, where it cannot be found."""
+    """Return the next tau, by the costs of the round before; the present one, where it cannot be found."""
     number = jnp.arange(1, MOST + 1)
     x = number.astype(left.dtype)
     about = (state.rho, state.beta, state.delta, state.alpha, params.eta, params.phi)
@@ -108,7 +109,7 @@ def search(state: State, params: Params, left: Float[Array, " resources"]) -> In
 
 
 def estimated(state: State, feedback: Feedback) -> State:
-    """The estimates of this round in the place of those before, as far as they are numbers."""
+    """Return the state with the estimates of this round in the place of those before, as far as they are numbers."""
     found, share = feedback.estimates, feedback.share
     if found is None or share is None:  # a fixed tau needs none
         return state
@@ -129,7 +130,7 @@ def estimated(state: State, feedback: Feedback) -> State:
 
 @dataclass(frozen=True)
 class Options(ControllerOptions):
-    """What a user may set."""
+    """Settings of adaptive tau."""
 
     names = (Name("adaptive"),)
 
@@ -158,11 +159,11 @@ class Options(ControllerOptions):
         return self.fixed == 0 or self.stop == "best"
 
     def how(self, resources: int) -> tuple[How, ...]:
-        """`cost` of each resource."""
+        """Return `cost` of each resource."""
         return self.cost if isinstance(self.cost, tuple) else (self.cost,) * resources
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         require(len(self.budgets) > 0, "Adaptive tau needs a budget.")
         low = float(np.float32(min(self.budgets)))
         require(low > 0 and not np.isnan(self.budgets).any(), f"A budget must be positive, found {low:g}.")
@@ -197,8 +198,10 @@ class Options(ControllerOptions):
         )
 
     def make(self, dims: Dims) -> Controller:
-        """The controller."""
+        """Return the controller."""
         looks_at_last, how = self.stop == "best", self.how(dims.resources)
+        # A round that uses up the budget exactly is the last in Wang et al.'s code, and fits by Eiffel's line 23.
+        within = jnp.less_equal if self.stop == "plain" else jnp.less
 
         def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
             nothing = jnp.full((), jnp.nan, params.phi.dtype)
@@ -246,14 +249,14 @@ class Options(ControllerOptions):
             )
 
         def afforded(state: State, params: Params, took: Bool[Array, " clients"]) -> State:
-            """What the rest of the budget allows those who are about to take part, at what each of them cost last."""
+            """Return the state with the steps that the rest of the budget allows this cohort, by its last costs."""
             left = params.budgets - state.spent
             steps = state.tau.astype(left.dtype)
             costs = budget.foreseen(state.known, steps)
             c, b = budget.together(costs, took, steps, how)
             look = sum(budget.together(costs, took, jnp.ones_like(steps), how))
             room = left - (look if looks_at_last else 0.0)
-            fits = jnp.all(c * steps < room - b)
+            fits = jnp.all(within(c * steps, room - b))
             cut = jnp.clip(budget.most_steps(costs, took, room, how), params.last_steps, steps).astype(jnp.int32)
             trains = ~state.last & (fits if self.stop == "plain" else fits | (cut > 0))
             looks = ~trains & ((params.last_steps > 0) | jnp.all(look <= left)) if looks_at_last else jnp.bool_(False)

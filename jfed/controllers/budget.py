@@ -20,13 +20,13 @@ ENOUGH = 0.999
 
 
 def unknown(resources: int, num_clients: int, dtype: jnp.dtype) -> Costs:
-    """Costs before anybody told any: NaN."""
+    """Return the costs that are known before anybody reports any: NaN."""
     nothing = jnp.full((resources, num_clients), jnp.nan, dtype)
     return Costs(nothing, nothing)
 
 
 def together(costs: Costs, took: Bool[Array, " clients"], steps: Array, how: tuple[How, ...]) -> Costs:
-    """c and b of those who took part, (resources,); with max of whoever spends most on so many steps."""
+    """Return c and b of the cohort, (resources,); under `max` those of the client that spends most on so many steps."""
 
     def one(c: Float[Array, " clients"], b: Float[Array, " clients"], word: How) -> Costs:
         if word == "max":
@@ -40,7 +40,7 @@ def together(costs: Costs, took: Bool[Array, " clients"], steps: Array, how: tup
 
 
 def steps_within(c: Array, b: Array, room: Array) -> Array:
-    """The most steps, as a float, that with an exchange cost no more than the room; infinite where steps are free.
+    """Return the most steps, as a float, that with an exchange fit into the room; infinite where steps are free.
 
     There, as in worlds that count time alone, the last of many equal rounds may be short of a thousandth by rounding.
     """
@@ -51,7 +51,7 @@ def steps_within(c: Array, b: Array, room: Array) -> Array:
 def most_steps(
     costs: Costs, took: Bool[Array, " clients"], room: Float[Array, " resources"], how: tuple[How, ...]
 ) -> Array:
-    """The most steps for which this cohort stays within the room of every resource; below 0 where not even 0 do."""
+    """Return the most steps with which this cohort stays within the room of every resource; below 0 where none do."""
     c, b = together(costs, took, jnp.ones(()), how)
     most = []
     for r, word in enumerate(how):
@@ -61,7 +61,7 @@ def most_steps(
 
 
 def foreseen(known: Costs, steps: Array) -> Costs:
-    """What clients are expected to cost: what they did last; who never told, as the dearest with so many steps.
+    """Return what clients are expected to cost: as last time, or as the dearest where a client never reported.
 
     NaN while nobody has told anything.
     """
@@ -71,6 +71,6 @@ def foreseen(known: Costs, steps: Array) -> Costs:
 
 
 def least(costs: Costs, clients: int, steps: int, how: How, resource: int) -> float:
-    """What a first round of so many of the cheapest clients costs on average (host numbers)."""
+    """Return what a first round of so many of the cheapest clients costs on average (host numbers)."""
     each = np.sort(np.asarray(costs.step)[resource] * steps + np.asarray(costs.exchange)[resource])[:clients]
     return float({"mean": np.mean, "sum": np.sum, "max": np.max}[how](each))

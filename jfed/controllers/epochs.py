@@ -34,7 +34,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(ControllerOptions):
-    """What a user may set."""
+    """Settings of heterogeneous epochs."""
 
     names = (Name("epochs"),)
 
@@ -42,7 +42,7 @@ class Options(ControllerOptions):
     """Epochs to draw from, equally likely."""
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         require(
             len(self.choices) > 0 and min(self.choices) >= 0,
             f"Local epochs must be non-negative integers, found {self.choices}.",
@@ -50,7 +50,7 @@ class Options(ControllerOptions):
         return as_arrays(Params, choices=self.choices)
 
     def make(self, dims: Dims) -> Controller:
-        """The controller."""
+        """Return the controller."""
 
         def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
             which = jax.random.randint(key, (dims.num_clients,), 0, params.choices.shape[0])

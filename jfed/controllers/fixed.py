@@ -22,7 +22,7 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(ControllerOptions):
-    """What a user may set."""
+    """Settings of a fixed number of steps."""
 
     names = (Name("fixed"),)
 
@@ -30,12 +30,12 @@ class Options(ControllerOptions):
     """tau."""
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         require(self.steps >= 0, f"Local steps must not be negative, found {self.steps}.")
         return as_arrays(Params, steps=self.steps)
 
     def make(self, dims: Dims) -> Controller:
-        """The controller."""
+        """Return the controller."""
 
         def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> tuple[()]:
             return ()

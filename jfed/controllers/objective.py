@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 
 def drift(x: Array, beta: Array, delta: Array, eta: Array, alpha: Array | float = 1.0) -> Array:
-    """h(x)."""
+    """Return h(x)."""
     grown = jnp.expm1(x * jnp.log1p(eta * beta))  # (eta beta + 1)^x - 1
     h = jnp.where(delta == 0, 0.0, alpha * delta / beta * grown - eta * delta * x)
     return jnp.maximum(h, 0.0)  # NaN stays NaN
@@ -20,7 +20,7 @@ def objective(
     rho: Array, beta: Array, delta: Array, alpha: Array, eta: Array, phi: Array,
     step: Float[Array, " resources"], exchange: Float[Array, " resources"], left: Float[Array, " resources"],
 ) -> Float[Array, " candidates"]:  # fmt: skip
-    """G(x) of each candidate; infinite where it cannot be computed."""
+    """Return G(x) of each candidate; infinite where it cannot be computed."""
     h = drift(x, beta, delta, eta, alpha)
     inverse = jnp.max((step[:, None] * x + exchange[:, None]) / (left[:, None] * x), 0)  # 1 / T'
     apart = jnp.where(rho == 0, 0.0, rho * h)

@@ -1,7 +1,8 @@
-"""What is said to a user who asked for something that cannot be: one sentence, before anything compiles."""
+"""Errors for a user's mistakes: each message is one sentence, raised before anything compiles."""
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 class ConfigError(ValueError):
@@ -26,6 +27,19 @@ def unknown(kind: str, name: object, choices: Iterable[str]) -> ConfigError:
     near = difflib.get_close_matches(str(name).lower(), choices, n=2, cutoff=0.5)
     hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
     return ConfigError(f"unknown {kind} {name!r}{hint}; the choices are: {', '.join(choices) or 'none'}")
+
+
+@contextlib.contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Turn a failed import of what an extra of the package brings into one sentence.
+
+    Raises:
+        ConfigError: with the command that installs it.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"This needs {error.name}, which is not installed: pip install 'jfed[{name}]'.") from error
 
 
 def require(condition: bool, sentence: str) -> None:

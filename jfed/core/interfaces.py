@@ -4,27 +4,15 @@ What they say to each other, and in which order, is in `types.py`.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from jax import Array
-from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt8
+from jaxtyping import Bool, Float, Int, Num, PRNGKeyArray
 
-from jfed.core.types import (
-    ClientData,
-    Cohort,
-    Feedback,
-    Memory,
-    Outcome,
-    Params,
-    Plan,
-    Probe,
-    Report,
-    State,
-    View,
-    Weights,
-)
+from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received
+from jfed.core.types import Cohort, Feedback, Outcome, Params, Plan, Probe, State, View, Weights
 
-Loss = Callable[[Weights, UInt8[Array, "batch h w c"], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
+Loss = Callable[[Weights, Num[Array, "batch ..."], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
 """Mean loss over those images of a batch that are real: (weights, images, labels, mask) -> loss."""
 
 
@@ -50,6 +38,8 @@ class Selector(NamedTuple):
         probe: (key, state, params, view) -> Probe, or None for a scheme that asks nobody.
         needs_oracle: whether it is shown the truth; such a scheme is marked in every table.
         watch: state -> numbers to record after each round, by name; results prefix them with `selector_`.
+        wants: names of the `Facts` that it wants in its feedback; only these are computed, and only with training.
+        sketch_size: dimensions of the fact "sketch".
     """
 
     init: Callable[[PRNGKeyArray, Params], State]
@@ -58,6 +48,8 @@ class Selector(NamedTuple):
     probe: Callable[[PRNGKeyArray, State, Params, View], Probe] | None = None
     needs_oracle: bool = False
     watch: Callable[[State], dict[str, Float[Array, ""]]] | None = None
+    wants: tuple[str, ...] = ()
+    sketch_size: int = 8
 
 
 class Controller(NamedTuple):
@@ -82,27 +74,39 @@ class Controller(NamedTuple):
 class Algorithm(NamedTuple):
     """Local training of ONE client, and the server's aggregation.
 
-    The lane (`engine/lanes.py`) drives the steps, so that a CPU can run one client after another with
-    exact step counts and an accelerator can run many side by side.
+    A client that returns goes through `start`, as many `step`s as were planned, and `finish`. The lane
+    (`engine/lanes.py`) drives the steps, so that a CPU can run one client after another with exact step counts and an
+    accelerator can run many side by side. The server then has one `aggregate` for the round.
+
+    Two things last from round to round, both in the run's state and in its checkpoints. The *server's state* begins
+    with `init` and is what `aggregate` returns; clients see it in `Received.server`. A *client's memory* begins with
+    `remember` and is what `finish` returns; the server never sees it. The engine leaves things as they were, bit for
+    bit: the server's state, and with it the model, in a round in which nobody returns and after the end of the run; the
+    state also from the round on after which the model is not finite; a client's memory in a round in which that client
+    does not return, or makes no step because it has no images. Such a client tells no loss either. An algorithm that
+    keeps nothing on the server must itself add nothing to the model where nobody returns.
 
     Attributes:
-        start: (key, weights, params, data, memory) -> local state
-        step: (local, weights, params, data) -> local state, one SGD step on
-        finish: (local, weights) -> (update, report, own memory); `weights` are the global ones
-        aggregate: (weights, params, updates, report, share, returned) -> (weights, report); leading axis `slots` on
-            updates, report and the masks
+        start: (key, received, params, data) -> local state
+        step: (local, weights, params, data) -> local state, one SGD step on; `weights` are the global ones
+        finish: (local, weights, params) -> Answer
+        aggregate: (server, weights, params, answers) -> Aggregated
+        init: (key, params, weights) -> the server's state before the first round; None: it keeps nothing.
         remember: (key, weights, positions of its images) -> a client's memory before its first round; None: it has
             none.
+        estimates: whether clients estimate losses (`Report.estimates`), which adaptive tau and the best model need.
+            A model that is not finite then does not replace the global one.
+        costly: whether `start` or `finish` evaluate the model, which a lane then spares clients that do not return.
     """
 
-    start: Callable[[PRNGKeyArray, Weights, Params, ClientData, Memory], State]
+    start: Callable[[PRNGKeyArray, Received, Params, ClientData], State]
     step: Callable[[State, Weights, Params, ClientData], State]
-    finish: Callable[[State, Weights], tuple[Any, Report, State]]
-    aggregate: Callable[
-        [Weights, Params, Any, Report, Float[Array, " slots"], Bool[Array, " slots"]],
-        tuple[Weights, Report],
-    ]
+    finish: Callable[[State, Weights, Params], Answer]
+    aggregate: Callable[[State, Weights, Params, Answers], Aggregated]
+    init: Callable[[PRNGKeyArray, Params, Weights], State] | None = None
     remember: Callable[[PRNGKeyArray, Weights, Int[Array, " samples"]], State] | None = None
+    estimates: bool = False
+    costly: bool = False
 
 
 class Grades(NamedTuple):
@@ -128,6 +132,6 @@ class Model(NamedTuple):
     """
 
     init: Callable[[PRNGKeyArray], Weights]
-    logits: Callable[[Weights, UInt8[Array, "batch height width channels"]], Float[Array, "batch classes"]]
+    logits: Callable[[Weights, Num[Array, "batch ..."]], Float[Array, "batch classes"]]
     grade: Callable[[Float[Array, "batch classes"], Int[Array, " batch"]], Grades]
     penalty: Callable[[Weights], Float[Array, ""] | float]

@@ -4,6 +4,8 @@ All are written for one run, have static shapes, take the number m as a dynamic 
 the count: a mask of m is a mask of exactly m, whatever the ties and the rounding.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
@@ -14,8 +16,13 @@ from jfed.core import prng
 Mask = Bool[Array, " n"]
 
 
+def where(mask: Bool[Array, "..."], new: Any, old: Any) -> Any:
+    """Return one of two trees, leaf by leaf, by a mask over their leading axes."""
+    return jax.tree.map(lambda x, y: jnp.where(mask.reshape(*mask.shape, *[1] * (x.ndim - mask.ndim)), x, y), new, old)
+
+
 def sortable(values: Float[Array, " n"]) -> Int[Array, " n"]:
-    """Integers in the order of the floats (-0.0 below 0.0; NaN is the caller's error)."""
+    """Return integers in the order of the floats (-0.0 below 0.0; NaN is the caller's error)."""
     width = jnp.int32 if values.dtype == jnp.float32 else jnp.int64
     bits = lax.bitcast_convert_type(values, width)
     return jnp.where(bits < 0, bits ^ jnp.iinfo(width).max, bits)
@@ -27,7 +34,7 @@ def smallest(
     among: Mask | None = None,
     tie_break: Float[Array, " n"] | None = None,
 ) -> Mask:
-    """Mask of the m smallest values.
+    """Return the mask of the m smallest values.
 
     A bisection over the bit patterns: on a CPU it is several times faster than a sort, and the cut can
     be dynamic.
@@ -52,12 +59,12 @@ def smallest(
 
 
 def count(mask: Mask) -> Int[Array, ""]:
-    """Number of entries that hold. Summed as floats (exact up to 2^24), which XLA does faster on a CPU."""
+    """Return the number of entries that hold, summed as floats (exact up to 2^24), which XLA does faster on a CPU."""
     return jnp.sum(mask.astype(jnp.float32)).astype(jnp.int32)
 
 
 def _cut(key: Int[Array, " n"], m: Int[Array, ""], open_: Mask) -> tuple[Mask, Mask]:
-    """The m entries of `open_` with the smallest keys: those certain, and those tied for the places left.
+    """Return the m entries of `open_` with the smallest keys: those certain, and those tied for the places left.
 
     The cut, the largest integer with at most m keys below it, is built bit by bit, until m keys are below it.
     """
@@ -76,7 +83,7 @@ def _cut(key: Int[Array, " n"], m: Int[Array, ""], open_: Mask) -> tuple[Mask, M
 
 
 def log_exponential(key: PRNGKeyArray, n: int) -> Float[Array, " n"]:
-    """Logarithms of n independent Exp(1) variables.
+    """Return logarithms of n independent Exp(1) variables.
 
     One 32-bit word each, read as (word + 1/2) / 2^32: the smallest value is 1.2e-10, so that in a race a
     client of probability 1e-9 is not favoured. `jax.random.exponential` returns an exact 0 once in 2^23
@@ -88,7 +95,7 @@ def log_exponential(key: PRNGKeyArray, n: int) -> Float[Array, " n"]:
 
 
 def race(key: PRNGKeyArray, log_p: Float[Array, " n"], m: Int[Array, ""], among: Mask | None = None) -> Mask:
-    """m distinct entries drawn one after another with probabilities proportional to p (what is left).
+    """Draw m distinct entries one after another, with probabilities proportional to p among those left.
 
     The successive design of `torch.multinomial(p, m, replacement=False)`, drawn as an exponential race
     (the same law as Gumbel top-m). The inclusion probabilities are NOT p: large ones come out too small.
@@ -103,7 +110,7 @@ def race(key: PRNGKeyArray, log_p: Float[Array, " n"], m: Int[Array, ""], among:
 
 
 def exact_inclusion(key: PRNGKeyArray, p: Float[Array, " n"], m: Int[Array, ""]) -> Mask:
-    """m distinct entries, entry i with probability p_i: systematic sampling in a random order.
+    """Draw m distinct entries, entry i with probability p_i, by systematic sampling in a random order.
 
     The entries are laid end to end in a random order, and those in which u, u + 1, u + 2, ... fall are
     taken. Lengths are integers, so that the count is exact: entries with p > 1 - 2^-16 are taken for
@@ -135,7 +142,7 @@ def exact_inclusion(key: PRNGKeyArray, p: Float[Array, " n"], m: Int[Array, ""])
 
 
 def _totals_in_random_order(key: PRNGKeyArray, values: Int[Array, " n"]) -> Int[Array, " n"]:
-    """Each entry's running total, itself included, if the entries are summed in a random order."""
+    """Return each entry's running total, itself included, if the entries are summed in a random order."""
     n = values.shape[0]
     width = max(1, (n - 1).bit_length())
     index = jnp.arange(n, dtype=jnp.uint32)
@@ -147,19 +154,19 @@ def _totals_in_random_order(key: PRNGKeyArray, values: Int[Array, " n"]) -> Int[
 
 
 def first_slots(mask: Mask, slots: int) -> Int[Array, " slots"]:
-    """Positions of a mask's entries in a fixed number of slots; an unused slot holds n."""
+    """Return the positions of a mask's entries in a fixed number of slots; an unused slot holds n."""
     return jnp.nonzero(mask, size=slots, fill_value=mask.shape[0])[0].astype(jnp.int32)
 
 
 def shuffled(key: PRNGKeyArray, values: Int[Array, " n"], count: Int[Array, ""]) -> Int[Array, " n"]:
-    """The first `count` values in a random order; the padding stays behind them."""
+    """Return the first `count` values in a random order; the padding stays behind them."""
     bits = prng.words(key, values.shape[0])
     real = jnp.arange(values.shape[0]) < count
     return values[order_of(jnp.where(real, bits, jnp.uint32(0xFFFFFFFF)))]
 
 
 def order_of(words: UInt32[Array, " n"]) -> Int[Array, " n"]:
-    """`jnp.argsort`, where equal words keep their order.
+    """Return what `jnp.argsort` does where equal words keep their order.
 
     By halves, the lower first: a half and its place make one word, and on a CPU XLA sorts single words without a
     comparator, several times faster than words and places side by side.
@@ -174,7 +181,7 @@ def order_of(words: UInt32[Array, " n"]) -> Int[Array, " n"]:
 
 
 def cholesky(matrix: Float[Array, "f f n"]) -> list[list[Float[Array, " n"]]]:
-    """Lower Cholesky factors of n small positive definite matrices, one row after another, n on the last axis.
+    """Return lower Cholesky factors of n small positive definite matrices, row after row, n on the last axis.
 
     Unrolled over the few rows: every operation is one over all n, where `jnp.linalg` would call LAPACK n times.
     """
@@ -189,7 +196,7 @@ def cholesky(matrix: Float[Array, "f f n"]) -> list[list[Float[Array, " n"]]]:
 
 
 def forward(factor: list[list[Float[Array, " n"]]], right: Float[Array, "f n"]) -> Float[Array, "f n"]:
-    """L^-1 right for the factors of `cholesky`."""
+    """Return L^-1 right for the factors of `cholesky`."""
     solved: list[Array] = []
     for i, row in enumerate(factor):
         left = right[i] - sum((row[p] * solved[p] for p in range(i)), start=0.0)

@@ -113,7 +113,7 @@ class Static:
 
     @functools.cached_property
     def options(self) -> Any:
-        """Options of which only static fields can be read; reading another one raises `ConfigError`."""
+        """Return options of which only static fields can be read; reading another one raises `ConfigError`."""
         made = object.__new__(_only_static(self.kind))
         for name, value in self.fields:
             object.__setattr__(made, name, value)

@@ -47,7 +47,7 @@ class Keys(NamedTuple):
 
 
 def seeds(seed: int, data: int | None = None, model: int | None = None, environment: int | None = None) -> Seeds:
-    """Seeds of one run on the host; what is not set apart follows `seed`.
+    """Return the seeds of one run on the host; those that are not set apart follow `seed`.
 
     Raises:
         ConfigError: not a whole number from 0 to 2^32 - 1.
@@ -63,7 +63,7 @@ def seeds(seed: int, data: int | None = None, model: int | None = None, environm
 
 
 def crossed_seeds(data: int = 1, model: int = 1, environment: int = 1) -> list[Seeds]:
-    """So many seeds of data, of model and of environment in all combinations, for `jfed variance`.
+    """Return so many seeds of data, of model and of environment in all combinations, for `jfed variance`.
 
     Runs that share one of them are not independent: they tell where the spread comes from, not who is better.
     """
@@ -72,7 +72,7 @@ def crossed_seeds(data: int = 1, model: int = 1, environment: int = 1) -> list[S
 
 
 def keys(seeds: Seeds) -> Keys:
-    """The root key of each stream of one run."""
+    """Return the root key of each stream of one run."""
 
     def root(seed: UInt32[Array, ""], stream: Stream) -> PRNGKeyArray:
         return jax.random.fold_in(jax.random.key(seed), int(stream))
@@ -86,7 +86,7 @@ def keys(seeds: Seeds) -> Keys:
 
 
 def at(key: PRNGKeyArray, *path: Int[Array, ""] | int) -> PRNGKeyArray:
-    """The key at a path, such as `at(keys.training, round, client)`. Round 0 is for initial states."""
+    """Return the key at a path, such as `at(keys.training, round, client)`. Round 0 is for initial states."""
     for step in path:
         key = jax.random.fold_in(key, step)
     return key
@@ -94,7 +94,7 @@ def at(key: PRNGKeyArray, *path: Int[Array, ""] | int) -> PRNGKeyArray:
 
 @functools.partial(jax.jit, static_argnames="n")
 def words(key: PRNGKeyArray, n: int) -> UInt32[Array, " n"]:
-    """n random words: `jax.random.bits(key, (n,), uint32)` bit for bit, several times as fast on a CPU.
+    """Return n random words: `jax.random.bits(key, (n,), uint32)` bit for bit, several times as fast on a CPU.
 
     Threefry 2x32 with 20 rounds (J. Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011). On a CPU
     jax lowers it to a loop over groups of rounds, which spares compile time but not passes over memory. Here the
@@ -122,10 +122,10 @@ def _threefry(key: PRNGKeyArray, counter: Int[Array, " n"]) -> UInt32[Array, " n
 
 
 def uniform(key: PRNGKeyArray, n: int) -> Float[Array, " n"]:
-    """n numbers of [0, 1), multiples of 2^-23: `jax.random.uniform` in float32, from `words`."""
+    """Return n numbers of [0, 1), multiples of 2^-23: `jax.random.uniform` in float32, from `words`."""
     return (words(key, n) >> 9).astype(jnp.result_type(float)) * 2.0**-23
 
 
 def host_generator(data_seed: int) -> np.random.Generator:
-    """NumPy's generator for what is drawn on the host: the split of a data set over clients."""
+    """Return NumPy's generator for what is drawn on the host: the split of a data set over clients."""
     return np.random.default_rng([int(data_seed), int(Stream.DATA)])

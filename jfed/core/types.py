@@ -3,7 +3,7 @@
 One round, in this order (`engine/round.py` is the only file that knows it all):
 
     environment.observe -> selector.probe -> selector.select -> controller.plan -> environment.respond
-    -> algorithm (start, step ..., finish for each client that returns; then aggregate)
+    -> algorithm (start, step ..., finish for each client that returns; then aggregate on the server)
     -> selector.update, controller.update
 
 Every function here is written for ONE run and is pure. The engine batches it over runs. Three masks have
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Bool, Float, Int, UInt8
+from jaxtyping import Bool, Float, Int
 
 State = Any  # a member's own pytree
 Params = Any  # a member's own NamedTuple of arrays
@@ -196,6 +196,34 @@ class Estimates(NamedTuple):
     divergence: Float[Array, "..."]
 
 
+class Facts(NamedTuple):
+    """What clients tell of their models beside the training loss, each fact only where the selector wants it.
+
+    A fact that is not wanted is None, and costs nothing. "All its images" are those that the client trains on, each
+    once; what is a mean over them is NaN for a client without any. Losses are in the model's own unit (nats for cross
+    entropy).
+
+    Attributes:
+        loss_before: mean loss of the received model on all its images, the model's penalty included.
+        loss_after: the same of its own model, where its local steps ended.
+        loss_sq: mean over all its images of the squared loss of one image, by the received model and without the
+            penalty; its square root is what Oort multiplies by the number of images.
+        accuracy: share of all its images that the received model gets right, in [0, 1].
+        gradient_norm: Euclidean norm of the gradient of `loss_before`, all layers together.
+        update_norm: Euclidean norm of what the local steps changed, its own model less the received one.
+        sketch: the same change in `Selector.sketch_size` dimensions: a random projection, fixed for a run and the same
+            for all clients, that keeps inner products on average.
+    """
+
+    loss_before: Float[Array, "..."] | None = None
+    loss_after: Float[Array, "..."] | None = None
+    loss_sq: Float[Array, "..."] | None = None
+    accuracy: Float[Array, "..."] | None = None
+    gradient_norm: Float[Array, "..."] | None = None
+    update_norm: Float[Array, "..."] | None = None
+    sketch: Float[Array, "... dimensions"] | None = None
+
+
 class Feedback(NamedTuple):
     """What the server learns of the outcome: zero or False where a client was not selected.
 
@@ -203,12 +231,13 @@ class Feedback(NamedTuple):
         selected: the cohort.
         succeeded: those of the cohort who returned.
         latency_s: how long the server waited for each of the cohort.
-        loss: mean training loss that a returned client reports; NaN where there is none.
+        loss: mean minibatch loss over the local steps of a returned client; NaN where there is none.
         costs: what the cohort spent.
         share: what each returned client weighed in the average.
         estimates: of the returned clients, where the algorithm makes any; otherwise None.
         kept: whether the average was finite, and so became the global model.
         idle_s: how long this round takes if nobody is selected.
+        facts: of each client, as the selector wants them; NaN for who did not return. All None if it wants none.
     """
 
     selected: Bool[Array, " clients"]
@@ -220,57 +249,13 @@ class Feedback(NamedTuple):
     estimates: Estimates | None = None
     kept: Bool[Array, ""] | None = None
     idle_s: Float[Array, ""] | float = 0.0
+    facts: Facts = Facts()
 
     def heard(self, before: Float[Array, " clients"]) -> Float[Array, " clients"]:
-        """The last known loss of each client: of the received model where clients estimate it, or of training.
+        """Return the last known loss of each client: of the received model where clients estimate it, or of training.
 
         Args:
             before: what was known before this round, which stays for whoever did not return.
         """
         new = self.loss if self.estimates is None else self.estimates.loss
         return jnp.where(self.succeeded & ~jnp.isnan(new), new, before)
-
-
-# ------------------------------------------------------------------------------------------- client data
-
-
-class ClientData(NamedTuple):
-    """One client's share of the pool of images, never copied.
-
-    Attributes:
-        images: the whole pool.
-        labels: the whole pool's labels.
-        positions: this client's images in the pool, padded.
-        num_samples: how many of them are real.
-    """
-
-    images: UInt8[Array, "pool height width channels"]
-    labels: Int[Array, " pool"]
-    positions: Int[Array, " samples"]
-    num_samples: Int[Array, ""]
-
-
-class Report(NamedTuple):
-    """What a client says about its own training.
-
-    Attributes:
-        loss: mean minibatch loss over its steps; NaN if it made none.
-        estimates: where the algorithm makes any; otherwise None.
-    """
-
-    loss: Float[Array, ""]
-    estimates: Estimates | None = None
-
-
-class Memory(NamedTuple):
-    """What an algorithm keeps from round to round; () where it keeps nothing.
-
-    Attributes:
-        own: a client's.
-        best: the best global model so far.
-        steps: how many the client will make in this round.
-    """
-
-    own: State = ()
-    best: Weights = ()
-    steps: Int[Array, ""] | tuple[()] = ()

@@ -1,5 +1,7 @@
-"""Data sets as uint8 arrays, and the tables that say which client holds which image. NumPy only.
+"""Data sets as NumPy arrays, and the tables that say which client holds which example.
 
-``load`` reads a data set, ``get`` fetches one, ``prepared`` reads the folders of tensorflow-datasets; ``partition``
-deals training images to clients, and ``federated`` stacks the partitions of several seeds for the engine.
+``options`` has the base of data sources, which are members found by the catalogue: ``official``, ``synthetic``, and
+``arrays`` for your own. ``load`` reads a published data set, ``get`` fetches one, ``prepared`` reads the folders of
+tensorflow-datasets; ``partition`` deals training examples to clients, and ``federated`` stacks the partitions of
+several seeds for the engine.
 """

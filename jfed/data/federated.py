@@ -47,8 +47,8 @@ def stack(partitions: Sequence[Partition], num_official_test: int | None = None)
         raise DataError("no client has an image to train on: let them have more (samples_per_client)")
     if num_test.min() < 1:
         raise DataError(
-            "there are no test images: reserve a fraction of the clients' data "
-            "or use the data set's own test images (num_official_test)"
+            "there are no test images: reserve a fraction of the clients' data that makes at least one of them "
+            "(training.test_fraction), or use the data set's own test images (training.test_set='official')"
         )
     return FederatedData(index, num_samples, test_index, num_test)
 

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pooch
-import requests
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from jfed.core.errors import DataError, unknown
-from jfed.data.load import DIGITS, Dataset, dataset, fetched_folder, load, names
+from jfed.core.errors import DataError, extra, unknown
+from jfed.data.dataset import Dataset
+from jfed.data.load import DIGITS, dataset, fetched_folder, load, names
 from jfed.data.sources import SOURCES, official_files, plain_or_gz
+
+with extra("data"):
+    pass
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,9 @@ def _fetch(remote: Remote, folder: Path, bars: Progress) -> None:
 
 def _failure(url: str, target: Path, sha256: str, bars: Progress) -> str | None:
     """Download to ``target``; return what went wrong, None if nothing did."""
+    import pooch
+    import requests
+
     bar: Any = _Bar(bars, target.name)  # pooch takes any such object, but declares a bool
     # As it lies on the server: one that packs it once more for the way would spoil the sum.
     download = pooch.HTTPDownloader(bar, 1 << 16, headers={"Accept-Encoding": "identity"})
@@ -172,6 +177,8 @@ def _failure(url: str, target: Path, sha256: str, bars: Progress) -> str | None:
 def _unpacked(path: Path, members: tuple[str, ...]) -> list[Path]:
     if not members:
         return [path]
+    import pooch
+
     pooch.get_logger().setLevel("WARNING")
     unpack = pooch.Unzip if path.suffix == ".zip" else pooch.Untar
     return [Path(file) for file in unpack(members=list(members), extract_dir="members")(str(path), "download", None)]

@@ -1,39 +1,19 @@
-"""Data sets as uint8 arrays with the facts that tables, figures and input scaling need."""
+"""The published data sets: where their files are looked for, and what they must hold."""
 
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jfed.core.errors import DataError, unknown
+from jfed.data.dataset import Dataset
 from jfed.data.prepared import prepared_folder
 from jfed.data.sources import SOURCES, Held, Raw, Source, official_files
 
 DIGITS = Path(__file__).parent / "digits" / "digits.npz"
-
-
-@dataclass(frozen=True, eq=False)
-class Dataset:
-    """Training and test images with labels 0 .. num_classes - 1.
-
-    ``name`` is what ``load`` was asked for, ``title`` is for tables and figures. The input of a
-    model is ``(image / max_value - mean) / std``; mean and std are without unit.
-    """
-
-    name: str
-    title: str
-    images: NDArray[np.uint8]  # (N, H, W, C)
-    labels: NDArray[np.int32]  # (N,)
-    test_images: NDArray[np.uint8]  # (M, H, W, C)
-    test_labels: NDArray[np.int32]  # (M,)
-    num_classes: int
-    max_value: int
-    mean: float
-    std: float
 
 
 def names() -> tuple[str, ...]:

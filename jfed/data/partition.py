@@ -1,7 +1,7 @@
 """From labels to tables of which client holds which training image, and what it keeps for testing.
 
 Sources of the schemes: see ``primary.py`` (E3CS), ``dirichlet.py`` (Hsu, Qi, Brown; RBCS-F),
-``few_labels.py`` (CS-UCB) and ``wang_case.py`` (adaptive tau; Eiffel).
+``few_labels.py`` (CS-UCB) and ``wang_case.py`` (adaptive tau; Eiffel); ``natural.py`` goes by owners.
 """
 
 import inspect
@@ -16,6 +16,7 @@ from jfed.core.errors import DataError, unknown
 from jfed.data.checks import checked
 from jfed.data.dirichlet import dirichlet
 from jfed.data.few_labels import few_labels
+from jfed.data.natural import natural
 from jfed.data.primary import primary
 from jfed.data.wang_case import wang_case
 
@@ -109,6 +110,10 @@ PARTITIONS: dict[str, Callable[..., list[NDArray[np.int32]]]] = {
 }
 
 
+NATURAL = "natural"
+"""The partition by owners, which needs to be told who they are."""
+
+
 def partition(
     name: str,
     labels: ArrayLike,
@@ -126,13 +131,49 @@ def partition(
     an option that is missing, and whatever the scheme refuses.
     """
     if name not in PARTITIONS:
-        raise unknown("partition", name, PARTITIONS)
+        raise unknown("partition", name, [*PARTITIONS, NATURAL])
     scheme, options = PARTITIONS[name], options or {}
-    known = {p.name: p for p in inspect.signature(scheme).parameters.values() if p.kind == p.KEYWORD_ONLY}
+    _check_options(name, scheme, options)
+    return reserve(scheme(labels, sizes, rng, **options), test_fraction, rng)
+
+
+def natural_partition(
+    owners: NDArray[np.int32] | None,
+    num_clients: int,
+    most: int | Sequence[int] | None,
+    test_fraction: float,
+    rng: np.random.Generator,
+    options: Mapping[str, Any] | None = None,
+) -> Partition:
+    """Give each client the examples of one owner and reserve local test parts.
+
+    ``owners`` (N,) are those of the training examples, ``most`` caps what an owner gives (None: no cap), ``options``
+    has the keyword min_samples. Raises ``DataError`` without owners, for a cap on each client, an unknown option, and
+    whatever ``natural`` refuses.
+    """
+    if owners is None:
+        raise DataError(
+            'the partition "natural" needs owners, which this data set does not have: give clients to jfed.arrays, or'
+            f" choose among {', '.join(sorted(PARTITIONS))}"
+        )
+    if most is not None and not isinstance(most, int):
+        raise DataError(
+            'in the partition "natural" each client has what its owner has: samples_per_client can be one number, the'
+            f" most that a client takes of it, and not one for each, found {most}"
+        )
+    options = options or {}
+    _check_options(NATURAL, natural, options, apart=("most",))
+    return reserve(natural(owners, num_clients, rng, most=most, **options), test_fraction, rng)
+
+
+def _check_options(
+    name: str, scheme: Callable[..., Any], options: Mapping[str, Any], apart: Sequence[str] = ()
+) -> None:  # fmt: skip
+    parameters = inspect.signature(scheme).parameters.values()
+    known = {p.name: p for p in parameters if p.kind == p.KEYWORD_ONLY and p.name not in apart}
     for option in options:
         if option not in known:
             raise unknown(f"option of the partition {name!r}", option, known)
     for option, parameter in known.items():
         if parameter.default is parameter.empty and option not in options:
             raise DataError(f"the partition {name!r} needs the option {option!r}")
-    return reserve(scheme(labels, sizes, rng, **options), test_fraction, rng)

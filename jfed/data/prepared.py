@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jfed.core.errors import DataError
+from jfed.core.errors import DataError, extra
 from jfed.data.sources import Held, Raw, Source
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
@@ -54,7 +54,8 @@ def _read(source: Source, folder: Path) -> Raw:
 
 
 def _split(builder: Any, split: str, image_shape: tuple[int, int, int]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    from PIL import Image
+    with extra("data"):
+        from PIL import Image
     from tensorflow_datasets.proto import tf_example_pb2
 
     parse: Any = tf_example_pb2.Example  # type: ignore[attr-defined]  # made when it is imported

@@ -5,7 +5,8 @@ weights stay in one core's cache. `vmapped` has a number of places side by side,
 jobs begin, and a place whose job is done takes the next one, so that hardly any step is wasted on jobs that have
 ended, or on clients that fail.
 
-Both give the same updates up to rounding, and a job of no steps changes nothing.
+Both give the same answers up to rounding. A client that returns without a step, because it has no images, answers
+like the others; one that does not return costs neither a step nor, where they are costly, a start.
 """
 
 from collections.abc import Callable
@@ -14,10 +15,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jaxtyping import Bool, Int, PRNGKeyArray, UInt8
+from jaxtyping import Bool, Int, Num, PRNGKeyArray
 
+from jfed.core import ops
 from jfed.core.interfaces import Algorithm
-from jfed.core.types import ClientData, Memory, Params, Report, Weights
+from jfed.core.learning import Answer, ClientData, Received
+from jfed.core.types import Params, Weights
 
 PLACES = 0.25  # of the jobs are side by side: about half have no steps, and the longest take twice the mean
 
@@ -26,7 +29,7 @@ class Data(NamedTuple):
     """Everybody's data in one block: a pool of images that all runs share, and each run's tables into it.
 
     Attributes:
-        images: the pool.
+        images: the pool, uint8 images or float32 features.
         labels: the pool's labels.
         positions: each client's images in the pool, padded.
         num_samples: how many of them are real.
@@ -34,7 +37,7 @@ class Data(NamedTuple):
         num_test: how many of them are real.
     """
 
-    images: UInt8[Array, "pool height width channels"]
+    images: Num[Array, "pool ..."]
     labels: Int[Array, " pool"]
     positions: Int[Array, "runs clients samples"]
     num_samples: Int[Array, "runs clients"]
@@ -42,29 +45,53 @@ class Data(NamedTuple):
     num_test: Int[Array, " runs"]
 
     def client(self, run: Int[Array, ""], client: Int[Array, ""]) -> ClientData:
-        """One client's share of the pool."""
+        """Return one client's share of the pool."""
         row = (run, client)
         return ClientData(self.images, self.labels, self.positions[row], self.num_samples[row])
 
 
 class Jobs(NamedTuple):
-    """Training to be done; leading axis jobs."""
+    """Training to be done; leading axis jobs.
+
+    Attributes:
+        run, client: whose.
+        steps: how many; 0 where nobody returns.
+        key: of this client in this round.
+        returns: whether the client returns; what comes of the other jobs has no meaning.
+    """
 
     run: Int[Array, " jobs"]
     client: Int[Array, " jobs"]
     steps: Int[Array, " jobs"]
     key: PRNGKeyArray
+    returns: Bool[Array, " jobs"]
 
 
-Train = Callable[[Algorithm, Weights, Params, Data, Jobs, Memory], tuple[Any, Report, Any]]
+class Carried(NamedTuple):
+    """What jobs begin with; leading axis runs. What an algorithm does not keep is None.
+
+    Attributes:
+        weights: the global models.
+        server: the server's states.
+        memories: those of the clients, leading axes (runs, clients).
+        best: the best global models so far.
+    """
+
+    weights: Weights
+    server: Any = None
+    memories: Any = None
+    best: Weights = None
+
+
+Train = Callable[[Algorithm, Carried, Params, Data, Jobs], Answer]
 
 
 class Lane(NamedTuple):
     """A layout.
 
     Attributes:
-        train: (algorithm, weights, params, data, jobs, memory) -> (updates, reports, own memories). Weights, params
-            and the best model have a leading axis runs, memories (runs, clients); what comes out a leading axis jobs.
+        train: (algorithm, carried, params, data, jobs) -> answers. Params have a leading axis runs; what comes out a
+            leading axis jobs.
         each: maps a function over the leading axis of its arguments.
     """
 
@@ -72,42 +99,50 @@ class Lane(NamedTuple):
     each: Callable[[Callable[..., Any], Any], Any]
 
 
+def _at(tree: Any, *where: Array) -> Any:
+    return jax.tree.map(lambda x: x[where], tree)
+
+
 def _start(
-    algorithm: Algorithm, weights: Weights, params: Params, data: Data, job: Jobs, memory: Memory
-) -> tuple[Any, ...]:
-    own = jax.tree.map(lambda x: x[job.run], weights)
-    own_params = jax.tree.map(lambda x: x[job.run], params)
-    share = data.client(job.run, job.client)
-    remembered = Memory(
-        own=jax.tree.map(lambda x: x[job.run, job.client], memory.own),
-        best=jax.tree.map(lambda x: x[job.run], memory.best),
+    algorithm: Algorithm, carried: Carried, params: Params, data: Data, job: Jobs
+) -> tuple[Any, Weights, Params, ClientData]:
+    own_params, share = _at(params, job.run), data.client(job.run, job.client)
+    received = Received(
+        weights=_at(carried.weights, job.run),
         steps=job.steps,
+        server=_at(carried.server, job.run),
+        memory=_at(carried.memories, job.run, job.client),
+        best=_at(carried.best, job.run),
     )
-    return algorithm.start(job.key, own, own_params, share, remembered), own, own_params, share
+    return algorithm.start(job.key, received, own_params, share), received.weights, own_params, share
 
 
-def _train_sequential(
-    algorithm: Algorithm, weights: Weights, params: Params, data: Data, jobs: Jobs, memory: Memory
-) -> tuple[Any, Report, Any]:
-    def one(job: Jobs) -> tuple[Any, Report, Any]:
-        local, own, own_params, share = _start(algorithm, weights, params, data, job, memory)
+def _train_sequential(algorithm: Algorithm, carried: Carried, params: Params, data: Data, jobs: Jobs) -> Answer:
+    def one(job: Jobs) -> Answer:
+        local, own, own_params, share = _start(algorithm, carried, params, data, job)
         local = lax.fori_loop(0, job.steps, lambda _, state: algorithm.step(state, own, own_params, share), local)
-        return algorithm.finish(local, own)
+        return algorithm.finish(local, own, own_params)
 
-    if algorithm.remember is None:  # to start costs nothing
+    if not algorithm.costly:
         return lax.map(one, jobs)
-    nothing = jax.eval_shape(one, jax.tree.map(lambda x: x[0], jobs))
-    blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), nothing)
+    blank, results = _blank(one, jobs)
     number = jobs.steps.shape[0]
-    busy = jnp.max(jnp.where(jobs.steps > 0, jnp.arange(1, number + 1), 0))  # mostly the first ones
+    busy = jnp.max(jnp.where(jobs.returns, jnp.arange(1, number + 1), 0))  # mostly the first ones
 
     def put(i: Array, results: Any) -> Any:
-        job = jax.tree.map(lambda x: x[i], jobs)
-        result = lax.cond(job.steps > 0, one, lambda _: blank, job)
+        job = _at(jobs, i)
+        result = lax.cond(job.returns, one, lambda _: blank, job)
         return jax.tree.map(lambda all_, x: all_.at[i].set(x), results, result)
 
-    start = jax.tree.map(lambda x: jnp.zeros((number, *x.shape), x.dtype), nothing)
-    return lax.fori_loop(0, busy, put, start)
+    return lax.fori_loop(0, busy, put, results)
+
+
+def _blank(one: Callable[[Jobs], Answer], jobs: Jobs) -> tuple[Answer, Answer]:
+    """Return zeros in the shape of one job's answer, and of the answers of all."""
+    shapes = jax.eval_shape(one, jax.tree.map(lambda x: x[0], jobs))
+    number = jobs.steps.shape[0]
+    blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    return blank, jax.tree.map(lambda x: jnp.zeros((number, *x.shape), x.dtype), shapes)
 
 
 class _Places(NamedTuple):
@@ -126,62 +161,57 @@ class _Places(NamedTuple):
     done: Int[Array, " places"]
 
 
-def _where(mask: Bool[Array, " places"], new: Any, old: Any) -> Any:
-    return jax.tree.map(lambda x, y: jnp.where(mask.reshape(-1, *[1] * (x.ndim - 1)), x, y), new, old)
-
-
-def _train_vmapped(
-    algorithm: Algorithm, weights: Weights, params: Params, data: Data, jobs: Jobs, memory: Memory
-) -> tuple[Any, Report, Any]:
-    order = jnp.argsort(-jobs.steps)
-    jobs = jax.tree.map(lambda x: x[order], jobs)
+def _train_vmapped(algorithm: Algorithm, carried: Carried, params: Params, data: Data, jobs: Jobs) -> Answer:
+    order = jnp.argsort(-jnp.where(jobs.returns, jobs.steps, -1))
+    jobs = _at(jobs, order)
     total = jobs.steps.shape[0]
     number = max(1, round(PLACES * total))
-    busy = jnp.sum(jobs.steps > 0, dtype=jnp.int32)
+    busy = jnp.sum(jobs.returns, dtype=jnp.int32)
 
     def at(job: Int[Array, " places"]) -> Jobs:
-        return jax.tree.map(lambda x: x[jnp.minimum(job, total - 1)], jobs)
+        return _at(jobs, jnp.minimum(job, total - 1))
 
     def begin(job: Int[Array, " places"]) -> _Places:
-        local, own, _, _ = jax.vmap(lambda one: _start(algorithm, weights, params, data, one, memory))(at(job))
+        local, own, _, _ = jax.vmap(lambda one: _start(algorithm, carried, params, data, one))(at(job))
         return _Places(job, local, own, jnp.zeros(number, jnp.int32))
 
     def step(local: Any, own: Weights, job: Jobs) -> Any:
-        own_params = jax.tree.map(lambda x: x[job.run], params)
-        return algorithm.step(local, own, own_params, data.client(job.run, job.client))
+        return algorithm.step(local, own, _at(params, job.run), data.client(job.run, job.client))
 
-    def exchange(carry: tuple[_Places, Array, Any], ended: Bool[Array, " places"]) -> tuple[_Places, Array, Any]:
+    def finish(local: Any, own: Weights, job: Jobs) -> Answer:
+        return algorithm.finish(local, own, _at(params, job.run))
+
+    def exchange(carry: tuple[_Places, Array, Answer], ended: Bool[Array, " places"]) -> tuple[_Places, Array, Answer]:
         places, following, results = carry
-        finished = jax.vmap(algorithm.finish)(places.local, places.own)
+        finished = jax.vmap(finish)(places.local, places.own, at(places.job))
         where = jnp.where(ended, places.job, total)
         results = jax.tree.map(lambda all_, x: all_.at[where].set(x, mode="drop"), results, finished)
         job = following + jnp.cumsum(ended, dtype=jnp.int32) - 1
         fresh = begin(jnp.where(job < busy, job, total))
-        return _where(ended, fresh, places), following + ended.sum(dtype=jnp.int32), results
+        return ops.where(ended, fresh, places), following + ended.sum(dtype=jnp.int32), results
 
-    def advance(carry: tuple[_Places, Array, Any]) -> tuple[_Places, Array, Any]:
+    def advance(carry: tuple[_Places, Array, Answer]) -> tuple[_Places, Array, Answer]:
         places, following, results = carry
-        job = at(places.job)
-        works = places.job < total
-        local = _where(works, jax.vmap(step)(places.local, places.own, job), places.local)
+        job, held = at(places.job), places.job < total
+        works = held & (places.done < job.steps)  # a client may return without a step
+        local = ops.where(works, jax.vmap(step)(places.local, places.own, job), places.local)
         places = places._replace(local=local, done=places.done + works)
-        ended = works & (places.done >= job.steps)
+        ended = held & (places.done >= job.steps)
         carry = (places, following, results)
         return lax.cond(ended.any(), lambda: exchange(carry, ended), lambda: carry)
 
-    def unfinished(carry: tuple[_Places, Array, Any]) -> Bool[Array, ""]:
+    def unfinished(carry: tuple[_Places, Array, Answer]) -> Bool[Array, ""]:
         return jnp.any(carry[0].job < total)
 
-    def untrained(job: Jobs) -> tuple[Any, Report, Any]:
-        local, own, _, _ = _start(algorithm, weights, params, data, job, memory)
-        return algorithm.finish(local, own)
+    def untrained(job: Jobs) -> Answer:
+        local, own, own_params, _ = _start(algorithm, carried, params, data, job)
+        return algorithm.finish(local, own, own_params)
 
     first = jnp.arange(number, dtype=jnp.int32)
     places = begin(jnp.where(first < busy, first, total))
-    carry = (places, jnp.int32(number), jax.vmap(untrained)(jobs))
+    carry = (places, jnp.int32(number), _blank(untrained, jobs)[1])
     _, _, results = lax.while_loop(unfinished, advance, carry)
-    back = jnp.argsort(order)
-    return jax.tree.map(lambda x: x[back], results)
+    return _at(results, jnp.argsort(order))
 
 
 LANES: dict[str, Lane] = {

@@ -18,10 +18,12 @@ from jaxtyping import Int
 
 from jfed.core import prng
 from jfed.core.types import Probe
+from jfed.engine import ending
 from jfed.engine.evaluate import Quality, client_quality, finite, test_quality
 from jfed.engine.lanes import LANES, Data
-from jfed.engine.round import Record, RunParams, RunState, make_init, make_round, watched
+from jfed.engine.round import Record, make_init, make_round, watched
 from jfed.engine.spec import Spec, build
+from jfed.engine.state import RunParams, RunState
 
 # LLVM takes vectors of 256 bits unless it is asked for more; a core without wider ones ignores it.
 COMPILER_OPTIONS = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
@@ -30,10 +32,10 @@ TRACES: list[Spec] = []  # one entry each time a chunk is traced: tests count co
 
 
 class Pool(NamedTuple):
-    """What all blocks share: images and labels, or () and () in a selection-only run."""
+    """What all blocks share: images and labels; None in a selection-only run."""
 
-    images: Any
-    labels: Any
+    images: Any = None
+    labels: Any = None
 
 
 class Block(NamedTuple):
@@ -43,17 +45,17 @@ class Block(NamedTuple):
         seeds: of each run.
         params: the dynamic half of each run.
         num_samples: images of each client.
-        positions: each client's images; () in a selection-only run.
-        test_positions: test images; () likewise.
-        num_test: how many test images are real; () likewise.
+        positions: each client's images; None in a selection-only run.
+        test_positions: test images; None likewise.
+        num_test: how many test images are real; None likewise.
     """
 
     seeds: prng.Seeds
     params: RunParams
     num_samples: Int[Array, "runs clients"]
-    positions: Any = ()
-    test_positions: Any = ()
-    num_test: Any = ()
+    positions: Any = None
+    test_positions: Any = None
+    num_test: Any = None
 
 
 class Clock(NamedTuple):
@@ -76,7 +78,7 @@ class Program(NamedTuple):
     Attributes:
         init: (pool, block) -> state
         chunk: (pool, block, state, clock) -> (state, records, qualities); leading axes chunk_rounds, runs
-        finish: (pool, block, state) -> quality of the final model per client, (runs, K); () without training
+        finish: (pool, block, state) -> quality of the final model per client, (runs, K); None without training
     """
 
     init: Callable[[Pool, Block], RunState]
@@ -105,7 +107,7 @@ def tested(spec: Spec, state: RunState) -> Any:
 def program(spec: Spec, num_devices: int = 1) -> Program:
     """The program of a spec on the first devices."""
     parts, one_round, lane = build(spec), make_round(spec), LANES[spec.lane]
-    model, training = parts.model, spec.training is not None
+    model, training, ends = parts.model, spec.training is not None, ending.of(parts.controller)
 
     def init(pool: Pool, block: Block) -> RunState:
         keys = jax.vmap(prng.keys)(block.seeds)
@@ -121,33 +123,29 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
 
         def step(state: RunState, t: Array) -> tuple[RunState, Record]:
             """Round t, unless every run of the block is over: then nothing happens, and what was shown last stays."""
-            if parts.controller.ended is None:
-                return held(state, t)
-            shapes = jax.eval_shape(held, state, t)[1]
 
-            def idle(state: RunState, _: Array) -> tuple[RunState, Record]:
+            def idle(state: RunState, t: Array) -> tuple[RunState, Record]:
+                shapes = jax.eval_shape(held, state, t)[1]
                 nothing: Record = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
                 return state, nothing._replace(watched=jax.vmap(functools.partial(watched, parts))(state))
 
-            return lax.cond(jnp.all(state.ended_round > 0), idle, held, state, t)
+            return ends.unless_all_over(state.ended_round, held, idle, state, t)
 
-        def quality(state: RunState) -> Quality | tuple[()]:
+        def quality(state: RunState) -> Quality | None:
             if model is None:
-                return ()
+                return None
             assert isinstance(data, Data)
             return test_quality(lane, model, tested(spec, state), data, state.broken_round == 0)
 
         def empty(tree: Any) -> Any:
             return jax.tree.map(lambda x: jnp.zeros((spec.chunk_rounds, *x.shape), x.dtype), tree)
 
-        def measured(state: RunState, t: Array, qualities: Any) -> Quality | tuple[()]:
+        def measured(state: RunState, t: Array, qualities: Any) -> Quality | None:
             """Quality after round t: that of the test before, if every run was over by then."""
-            if parts.controller.ended is None or model is None:
-                return quality(state)
             before = (t - 1) // clock.eval_every * clock.eval_every
-            same = (before >= clock.start) & jnp.all((state.ended_round > 0) & (state.ended_round <= before))
             again = jax.tree.map(lambda x: x[jnp.maximum(before - clock.start, 0)], qualities)
-            return lax.cond(same, lambda: again, lambda: quality(state))
+            here = before >= clock.start
+            return ends.unless_over_by(state.ended_round, before, lambda: quality(state), lambda: again, here)
 
         kept = (
             empty(jax.eval_shape(step, state, clock.start)[1]),
@@ -173,9 +171,9 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
 
     def finish(pool: Pool, block: Block, state: RunState) -> Any:
         if model is None:
-            return ()
+            return None
         data = _data(pool, block, training)
-        assert isinstance(data, Data)
+        assert isinstance(data, Data) and state.broken_round is not None
         runs, clients = block.num_samples.shape
         everybody = Probe(jnp.ones((runs, clients), bool), jnp.full(runs, jnp.iinfo(jnp.int32).max, jnp.int32))
         keys = jax.vmap(prng.keys)(block.seeds).selector

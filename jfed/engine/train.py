@@ -1,4 +1,4 @@
-"""Training in a round: from who returns to jobs for the lane, and from what comes back to the next model."""
+"""Training in a round: from who returns to jobs for the lane, and from their answers to the next model."""
 
 import functools
 from collections.abc import Callable
@@ -11,139 +11,187 @@ from jaxtyping import Bool, Float, Int
 
 from jfed.algorithms.deadline import share
 from jfed.core import ops, prng
-from jfed.core.types import Cohort, Estimates, Memory, Plan
-from jfed.engine.lanes import LANES, Data, Jobs
+from jfed.core.learning import Answer, Answers, Report
+from jfed.core.types import Cohort, Estimates, Facts, Plan
+from jfed.engine import ending
+from jfed.engine.facts import facts
+from jfed.engine.lanes import LANES, Carried, Data, Jobs
 from jfed.engine.spec import Spec, build
-
-
-class RunParams(NamedTuple):
-    """The dynamic half of a run, by room; `algorithm` is () in a selection-only run."""
-
-    environment: Any
-    selector: Any
-    controller: Any
-    algorithm: Any
-
-
-class RunState(NamedTuple):
-    """What a run carries from round to round.
-
-    Attributes:
-        environment, selector, controller: the members' states.
-        weights: the global model; () in a selection-only run.
-        times_selected: so far.
-        times_succeeded: so far, while selected.
-        broken_round: first round after which the model was not finite, 0 if there is none; () like `weights`.
-        clients: what the algorithm keeps of each client; () if it keeps nothing.
-        best: the best model so far, by the clients' estimates; () likewise.
-        mean: of the models after each round; () unless it is the one that counts.
-        ended_round: the round after which the controller ended the run, 0 before; () if it never ends one.
-    """
-
-    environment: Any
-    selector: Any
-    controller: Any
-    weights: Any
-    times_selected: Int[Array, " clients"]
-    times_succeeded: Int[Array, " clients"]
-    broken_round: Any
-    clients: Any = ()
-    best: Any = ()
-    mean: Any = ()
-    ended_round: Any = ()
+from jfed.engine.state import RunParams, RunState
+from jfed.models.losses import mean_loss
 
 
 class Trained(NamedTuple):
     """What training tells of the clients of each run; see `Feedback`."""
 
     loss: Float[Array, "runs clients"]
-    estimates: Estimates | None
-    share: Float[Array, "runs clients"] | None
-    kept: Bool[Array, " runs"] | None
+    estimates: Estimates | None = None
+    share: Float[Array, "runs clients"] | None = None
+    kept: Bool[Array, " runs"] | None = None
+    facts: Facts = Facts()
 
 
-Train = Callable[..., tuple[RunState, Trained]]
+class Now(NamedTuple):
+    """What the round has decided before it trains; leading axis runs on everything but the round.
+
+    Attributes:
+        round: t.
+        cohort: who is selected.
+        returned: those of them who return.
+        plan: how many steps each makes.
+    """
+
+    round: Int[Array, ""]
+    cohort: Cohort
+    returned: Bool[Array, "runs clients"]
+    plan: Plan
+
+
+class Slots(NamedTuple):
+    """The returned clients of each run in as many places as the cohort may have members.
+
+    Attributes:
+        client: who is in a place; K where nobody is.
+        used: whose place is taken, in a run whose model is finite: nothing can come of a broken one.
+        row: number of the run, to index with.
+    """
+
+    client: Int[Array, "runs slots"]
+    used: Bool[Array, "runs slots"]
+    row: Int[Array, "runs 1"]
+
+
+Train = Callable[[prng.Keys, RunParams, RunState, Data, Now], tuple[RunState, Trained]]
 
 
 def make_train(spec: Spec) -> Train:
-    """One round's training of a block of runs; leading axis runs on everything but the round.
+    """Return one round's training of a block of runs, a function of (keys, params, state, data, now)."""
+    parts, training = build(spec), spec.training
+    assert parts.algorithm is not None and parts.model is not None and training is not None
+    algorithm, model, selector, lane = parts.algorithm, parts.model, parts.selector, LANES[spec.lane]
+    num_clients, num_slots = spec.dims.num_clients, spec.dims.slots
 
-    (keys, params, state, data, returned, cohort, sound, plan, round) -> (state, what selector and controller are told);
-    `sound` says whose model is still finite.
-    """
-    algorithm = build(spec).algorithm
-    assert algorithm is not None and spec.training is not None
-    lane, reading = LANES[spec.lane], spec.training.average_over
-    num_clients, slots = spec.dims.num_clients, spec.dims.slots
+    def places(returned: Bool[Array, "runs clients"], sound: Bool[Array, " runs"]) -> Slots:
+        client = jax.vmap(lambda mask: ops.first_slots(mask, num_slots))(returned)
+        row = jnp.arange(returned.shape[0], dtype=jnp.int32)[:, None]
+        return Slots(client, (client < num_clients) & sound[:, None], row)
+
+    def jobs_of(slots: Slots, keys: prng.Keys, now: Now) -> Jobs:
+        safe = jnp.minimum(slots.client, num_clients - 1)
+        own = jax.vmap(lambda key, who: jax.vmap(lambda c: prng.at(key, now.round, c))(who))(keys.training, safe)
+        return Jobs(
+            run=jnp.broadcast_to(slots.row, safe.shape).reshape(-1),
+            client=safe.reshape(-1),
+            steps=jnp.where(slots.used, now.plan.steps[slots.row, safe], 0).reshape(-1),
+            key=own.reshape(-1),
+            returns=slots.used.reshape(-1),
+        )
+
+    def weighed(data: Data, now: Now) -> Float[Array, "runs clients"]:
+        """What each client counts in the average, by the reading of the deadline."""
+        importance = now.cohort.importance
+        axes = (0, 0, 0, None if importance is None else 0)
+        one = jax.vmap(functools.partial(share, training.average_over), in_axes=axes)
+        return one(data.num_samples, now.cohort.selected, now.returned, importance)
+
+    def by_client(slots: Slots, tree: Any) -> Any:
+        """What came back in slots, as arrays of clients: NaN or False where nothing did."""
+        who = jnp.where(slots.used, slots.client, num_clients)
+
+        def one(x: Array) -> Array:
+            shape = (x.shape[0], num_clients, *x.shape[2:])
+            blank = jnp.zeros(shape, bool) if x.dtype == bool else jnp.full(shape, jnp.nan)
+            return blank.at[slots.row, who].set(x, mode="drop")
+
+        return jax.tree.map(one, tree)
+
+    def told(keys: prng.Keys, state: RunState, data: Data, jobs: Jobs, moves: Any, slots: Slots) -> Facts:
+        """The facts that the selector wants; their projection has the key of a client behind the last, in round 0."""
+        if not selector.wants:
+            return Facts()
+        fixed = jax.vmap(lambda key: prng.at(key, 0, num_clients))(keys.training)
+        found = facts(lane, model, mean_loss(model), selector, state.weights, data, jobs, moves, fixed)
+        return by_client(slots, jax.tree.map(lambda x: x.reshape(*slots.used.shape, *x.shape[1:]), found))
+
+    def remembered(state: RunState, slots: Slots, works: Array, memory: Any) -> Any:
+        who = jnp.where(works, slots.client, num_clients)  # whoever else keeps what it has
+        return jax.tree.map(lambda old, new: old.at[slots.row, who].set(new, mode="drop"), state.clients, memory)
+
+    def moved(state: RunState, sound: Array, counts: Array, now: Now, weights: Any, kept: Array) -> RunState:
+        """With the new model, where it replaces the old one, and the round marked after which it is not finite."""
+        if algorithm.estimates:
+            learns = kept if now.plan.learns is None else kept & now.plan.learns
+            return state._replace(weights=ops.where(learns, weights, state.weights))
+        assert state.broken_round is not None
+        broken = jnp.where(sound & ~kept, now.round, state.broken_round)
+        changes = None if algorithm.init is None else counts  # else nothing is added to it
+        if now.plan.learns is not None:
+            changes = now.plan.learns if changes is None else changes & now.plan.learns
+        weights = weights if changes is None else ops.where(changes, weights, state.weights)
+        return state._replace(weights=weights, broken_round=broken)
 
     def train(
-        keys: prng.Keys, params: RunParams, state: RunState, data: Data, returned: Array, cohort: Cohort, sound: Array,
-        plan: Plan, t: Array,
+        keys: prng.Keys, params: RunParams, state: RunState, data: Data, now: Now
     ) -> tuple[RunState, Trained]:  # fmt: skip
-        runs = returned.shape[0]
-        client = jax.vmap(lambda mask: ops.first_slots(mask, slots))(returned)
-        used = (client < num_clients) & sound[:, None]
-        safe = jnp.minimum(client, num_clients - 1)
-        row = jnp.arange(runs, dtype=jnp.int32)[:, None]
-        job_keys = jax.vmap(lambda key, who: jax.vmap(lambda c: prng.at(key, t, c))(who))(keys.training, safe)
-        jobs = Jobs(
-            run=jnp.broadcast_to(row, safe.shape).reshape(-1),
-            client=safe.reshape(-1),
-            steps=jnp.where(used, plan.steps[row, safe], 0).reshape(-1),
-            key=job_keys.reshape(-1),
+        sound = state.broken_round == 0
+        slots = places(now.returned, sound)
+        jobs = jobs_of(slots, keys, now)
+        carried = Carried(state.weights, state.server, state.clients, state.best)
+        answer = lane.train(algorithm, carried, params.algorithm, data, jobs)
+        slotted: Answer = jax.tree.map(lambda x: x.reshape(*slots.used.shape, *x.shape[1:]), answer)
+        weight = weighed(data, now)
+        weigh = weight[slots.row, jnp.minimum(slots.client, num_clients - 1)]
+        answers = Answers(slotted.move, slotted.report, weigh, slots.used, slotted.more)
+        made = jax.vmap(algorithm.aggregate)(state.server, state.weights, params.algorithm, answers)
+        works = jobs.steps.reshape(slots.used.shape) > 0
+        made = made._replace(reports=of_workers(made.reports, works))
+        kept = jax.vmap(finite)(made.weights)
+        found = by_client(slots, made.reports)
+        trained = Trained(
+            loss=found.loss,
+            estimates=found.estimates,
+            share=jnp.where(now.returned, weight, 0.0),
+            kept=kept,
+            facts=told(keys, state, data, jobs, answer.move, slots),
         )
-        memory = Memory(state.clients, state.best)
-        result = lane.train(algorithm, state.weights, params.algorithm, data, jobs, memory)
-        updates, report, own = jax.tree.map(lambda x: x.reshape(runs, slots, *x.shape[1:]), result)
-        share_of = jax.vmap(
-            functools.partial(share, reading), in_axes=(0, 0, 0, None if cohort.importance is None else 0)
-        )
-        weight = share_of(data.num_samples, cohort.selected, returned, cohort.importance)
-        weights, report = jax.vmap(algorithm.aggregate)(
-            state.weights, params.algorithm, updates, report, weight[row, safe], used
-        )
-
-        def by_client(x: Array) -> Array:
-            blank = jnp.zeros((runs, num_clients), bool) if x.dtype == bool else jnp.full((runs, num_clients), jnp.nan)
-            return blank.at[row, client].set(x, mode="drop")
-
-        found = jax.tree.map(by_client, report)
-        kept = jax.vmap(finite)(weights)
-        trained = Trained(found.loss, found.estimates, jnp.where(returned, weight, 0.0), kept)
-        if algorithm.remember is None:
-            breaks = sound & ~kept
-            state = state._replace(weights=weights, broken_round=jnp.where(breaks, t, state.broken_round))
-            return averaged(state, t), trained
-        moves = kept if plan.learns is None else kept & plan.learns
-        who = jnp.where(used, client, num_clients)
-        clients = jax.tree.map(lambda old, new: old.at[row, who].set(new, mode="drop"), state.clients, own)
-        assert report.estimates is not None
-        now, best = (jnp.sum(jnp.where(used, weight[row, safe] * x, 0.0), 1) for x in report.estimates[:2])
-        state = state._replace(
-            weights=where(moves, weights, state.weights),
-            clients=clients,
-            best=where(now < best, state.weights, state.best),
-        )
-        return averaged(state, t), trained
+        counts = (slots.used & (weigh > 0)).any(1)  # does anything come back that changes the model?
+        after = moved(state, sound, counts, now, made.weights, kept)
+        if algorithm.remember is not None:
+            after = after._replace(clients=remembered(state, slots, works, slotted.memory))
+        if algorithm.init is not None:
+            learns = True if now.plan.learns is None else now.plan.learns
+            changes = counts & kept & learns
+            after = after._replace(server=ops.where(changes, made.server, state.server))
+        if algorithm.estimates:
+            assert made.reports.estimates is not None
+            here, best = made.reports.estimates.loss, made.reports.estimates.best_loss
+            now_, best_ = (jnp.sum(jnp.where(works, weigh * x, 0.0), 1) for x in (here, best))
+            after = after._replace(best=ops.where(now_ < best_, state.weights, state.best))
+        return averaged(after, now.round), trained
 
     return train
 
 
+def of_workers(report: Report, works: Bool[Array, "runs slots"]) -> Report:
+    """Return the reports of clients that made a step: one without images makes none, and knows no loss on any lane."""
+
+    def known(loss: Array) -> Array:
+        return jnp.where(works, loss, jnp.nan)
+
+    found = report.estimates
+    if found is not None:
+        found = found._replace(loss=known(found.loss), best_loss=known(found.best_loss), known=found.known & works)
+    return Report(known(report.loss), found)
+
+
 def averaged(state: RunState, t: Int[Array, ""]) -> RunState:
-    """With the model of round t in the mean of all, where that is kept, and the run goes on."""
-    if isinstance(state.mean, tuple):
+    """Return the state with the model of round t in the mean of all, where that is kept and the run goes on."""
+    if state.mean is None:
         return state
     mean = jax.tree.map(lambda mean, now: mean + (now - mean) / t, state.mean, state.weights)
-    if not isinstance(state.ended_round, tuple):
-        mean = where(state.ended_round == 0, mean, state.mean)
-    return state._replace(mean=mean)
-
-
-def where(mask: Array, new: Any, old: Any) -> Any:
-    """Leaf by leaf, by a mask over their leading axes."""
-    return jax.tree.map(lambda x, y: jnp.where(mask.reshape(*mask.shape, *[1] * (x.ndim - mask.ndim)), x, y), new, old)
+    return state._replace(mean=ending.while_it_lasts(state.ended_round, mean, state.mean))
 
 
 def finite(weights: Any) -> Bool[Array, ""]:
-    """Whether every weight is."""
+    """Return whether every weight is finite."""
     return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(weights)]))

@@ -56,7 +56,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(EnvironmentOptions):
-    """What a user may set. The defaults are measurements of SGD on the squared SVM, by the authors' public code."""
+    """Settings of edge devices. The defaults were measured for SGD on the squared SVM by the authors' public code."""
 
     names = (Name("edge"),)
     features = FEATURES
@@ -98,11 +98,11 @@ class Options(EnvironmentOptions):
         return self
 
     def powers(self, num_clients: int) -> np.ndarray:
-        """c_i of each client."""
+        """Return c_i of each client."""
         return np.resize(np.asarray(self.power, float), num_clients)  # which repeats them
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         self.checked()
         return as_arrays(
             Params,
@@ -115,12 +115,12 @@ class Options(EnvironmentOptions):
         )
 
     def demand_range(self) -> tuple[float, float]:
-        """The range of demands, in the mean of its distribution."""
+        """Return the range of demands, in units of its mean."""
         low, high = self.checked().demand
         return 2 * low / (low + high), 2 * high / (low + high)
 
     def costs(self, num_clients: int) -> Costs:
-        """Means of a step and an exchange of each client; of further resources, if it demands as little as it may."""
+        """Return mean costs of a step and an exchange of each client; further resources at the least demand."""
         low, _ = self.demand_range()
         step = [self.step_s[0] / self.powers(num_clients)]
         exchange = [np.full(num_clients, self.transfers * self.exchange_s[0])]
@@ -130,7 +130,7 @@ class Options(EnvironmentOptions):
         return Costs(np.stack(step), np.stack(exchange))  # type: ignore[arg-type]
 
     def make(self, dims: Dims) -> Environment:
-        """The environment."""
+        """Return the environment."""
         num_clients = dims.num_clients
         several = 1 if self.shared else num_clients
 

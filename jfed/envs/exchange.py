@@ -63,7 +63,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(EnvironmentOptions):
-    """What a user may set. The defaults are Tables 1 and 2 of RBCS-F."""
+    """Settings of the exchange-time world. The defaults are Tables 1 and 2 of RBCS-F."""
 
     names = (Name("exchange"),)
     features = FEATURES
@@ -83,11 +83,11 @@ class Options(EnvironmentOptions):
     reading: Literal["faithful", "corrected"] = "corrected"
 
     def client_class(self, problem: Problem) -> np.ndarray:
-        """The class of each client, (K,)."""
+        """Return the class of each client, (K,)."""
         return np.arange(problem.num_clients) % len(self.base_time_s)
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         classes = {len(x) for x in (self.base_time_s, self.cold_start_s, self.snr)}
         require(
             len(classes) == 1 and classes != {0}, "base_time_s, cold_start_s and snr need one value for each class."
@@ -124,7 +124,7 @@ class Options(EnvironmentOptions):
         return self.availability
 
     def make(self, dims: Dims) -> Environment:
-        """The environment."""
+        """Return the environment."""
 
         def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
             return State(took_part=jnp.zeros(dims.num_clients, bool))

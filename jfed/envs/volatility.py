@@ -33,7 +33,7 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(EnvironmentOptions):
-    """What a user may set."""
+    """Settings of volatile clients."""
 
     names = (Name("volatility"),)
 
@@ -45,11 +45,11 @@ class Options(EnvironmentOptions):
     """Chance that a client can be asked, each round; static, so that a world in which all can be spares the draw."""
 
     def client_class(self, problem: Problem) -> np.ndarray:
-        """The class of each client, (K,): its place in `success_rates`."""
+        """Return the class of each client, (K,): its place in `success_rates`."""
         return np.arange(problem.num_clients) % len(self.success_rates)
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         rates = np.asarray(self.success_rates, np.float64)
         require(rates.ndim == 1 and rates.size > 0, "At least one success rate is needed.")
         bad = rates[~((rates >= 0) & (rates <= 1))]
@@ -68,7 +68,7 @@ class Options(EnvironmentOptions):
         return self.availability
 
     def make(self, dims: Dims) -> Environment:
-        """The environment."""
+        """Return the environment."""
 
         def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> tuple[()]:
             return ()

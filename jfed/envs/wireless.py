@@ -78,7 +78,7 @@ def _link_s(params: Params, snr: Array, gain: Array) -> Array:
 
 
 def _expected(params: Params, snr: Array) -> tuple[Array, Array]:
-    """Mean of min(tau, tau_max), and chance of staying below it, of each client: weighted sums over the draws.
+    """Return the mean of min(tau, tau_max) and the chance of staying below it, of each client, by sums over the draws.
 
     Deep fades are rare and decide the mean, so the quantiles u = v^3 lie densely near 0.
     """
@@ -102,7 +102,7 @@ def _expected(params: Params, snr: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Options(EnvironmentOptions):
-    """What a user may set. The defaults are the ideal scenario's (Sec. V-A)."""
+    """Settings of the wireless cell. The defaults are the ideal scenario's (Sec. V-A)."""
 
     names = (Name("wireless"),)
 
@@ -126,7 +126,7 @@ class Options(EnvironmentOptions):
     """Chance that a client can be asked, each round; 0.9 in the non-ideal scenario."""
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         num_clients = problem.num_clients
         for name in ("model_bits", "radius_m", "bandwidth_hz", "samples_per_round", "tau_max_s"):
             value = getattr(self, name)
@@ -165,7 +165,7 @@ class Options(EnvironmentOptions):
         return self.availability
 
     def make(self, dims: Dims) -> Environment:
-        """The environment."""
+        """Return the environment."""
         num_clients = dims.num_clients
 
         def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:

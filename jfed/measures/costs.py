@@ -7,7 +7,7 @@ POINTS = 200
 
 
 def against(costs: ArrayLike, values: ArrayLike, grid: ArrayLike) -> np.ndarray:
-    """What each run had reached when it had spent so much: its last value at or before each cost of the grid.
+    """Return what each run had reached when it had spent so much: its last value at or before each cost of the grid.
 
     Runs spend at different speeds, so that values at one round are not comparable at one cost. Nothing is interpolated:
     between two evaluations the earlier one stands, since the later was not known yet.
@@ -37,7 +37,7 @@ def against(costs: ArrayLike, values: ArrayLike, grid: ArrayLike) -> np.ndarray:
 
 
 def mean_until(costs: ArrayLike, values: ArrayLike, until: ArrayLike) -> np.ndarray:
-    """Mean of what each run had reached, over all costs up to a limit: the area under its curve, over the limit.
+    """Return the mean of what each run had reached over all costs up to a limit: the area under its curve by it.
 
     Args:
         costs, values: as in `against`; 0 stands before a run's first value, and its last one stays.
@@ -59,6 +59,6 @@ def mean_until(costs: ArrayLike, values: ArrayLike, until: ArrayLike) -> np.ndar
 
 
 def cost_grid(costs: ArrayLike, points: int = POINTS) -> np.ndarray:
-    """Evenly spaced costs from the cheapest run's first value to the dearest run's last, (points,)."""
+    """Return evenly spaced costs from the cheapest run's first value to the dearest run's last, (points,)."""
     costs = np.asarray(costs, float)
     return np.linspace(costs[:, 0].min(), costs[:, -1].max(), points)

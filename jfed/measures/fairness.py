@@ -15,7 +15,7 @@ SAME = 8 * np.finfo(np.float64).eps  # a standard deviation this small beside th
 
 
 def fairness(values: ArrayLike, *, higher_is_better: bool) -> dict[str, Scores]:
-    """Statistics of each run over its clients.
+    """Return statistics of each run over its clients.
 
     Args:
         values: losses or accuracies, (runs, clients); NaN where a run has no such client.
@@ -56,7 +56,7 @@ def fairness(values: ArrayLike, *, higher_is_better: bool) -> dict[str, Scores]:
 
 
 def _tails(values: Scores, number: NDArray[np.int64]) -> tuple[Scores, Scores]:
-    """Mean of the smallest and of the largest tenth of each run's values."""
+    """Return the means of the smallest and of the largest tenth of each run's values."""
     rising, falling = np.sort(values, 1), -np.sort(-values, 1)  # NaN is last in both
     tenth = np.where(number > 0, np.maximum(number // 10, 1), 0)
     inside = np.arange(values.shape[1]) < tenth[:, None]

@@ -29,19 +29,19 @@ Reward = Callable[[Sequence[int]], float]  # of a super arm, by its members
 
 
 def smallest_mean(means: ArrayLike) -> Reward:
-    """The paper's reward of a super arm: the smallest of its clients' mean rewards, (K,)."""
+    """Return the paper's reward of a super arm: the smallest of its clients' mean rewards, (K,)."""
     mu = np.asarray(means, float)
     return lambda members: float(mu[list(members)].min())
 
 
 def mean_of_smallest(rewards: ArrayLike) -> Reward:
-    """The honest one: the mean over rounds of the smallest of its clients' rewards, (rounds, K)."""
+    """Return the honest reward: the mean over rounds of the smallest of its clients' rewards, (rounds, K)."""
     drawn = np.asarray(rewards, float)
     return lambda members: float(drawn[:, list(members)].min(1).mean())
 
 
 def best_under_quotas(reward: Reward, availability: ArrayLike, quotas: ArrayLike, most: int) -> float:
-    """r*: the largest mean reward a round of any policy that keeps all quotas, by linear programming (HiGHS).
+    """Return r*, the largest mean reward a round of any policy that keeps all quotas, by linear programming (HiGHS).
 
     Args:
         reward: of a super arm; an empty one earns 0.
@@ -79,7 +79,7 @@ def best_under_quotas(reward: Reward, availability: ArrayLike, quotas: ArrayLike
 
 
 def upper_bound(means: ArrayLike, available: ArrayLike, quotas: ArrayLike, most: int, tolerance: float = 1e-4) -> float:
-    """r* for many clients and the paper's reward, from the dual: the least upper bound over prices of the quotas.
+    """Return r* for many clients and the paper's reward, by the dual: the least upper bound over prices of the quotas.
 
     r* = min over prices p >= 0 of E_e[max over S of (min_{k in S} mu_k + sum_{k in S} p_k)] - sum_k p_k c_k, by cutting
     planes: each maximum over S is linear in p, so the bound is convex, and every look at it cuts off what is worse.
@@ -117,7 +117,7 @@ def upper_bound(means: ArrayLike, available: ArrayLike, quotas: ArrayLike, most:
 
 
 def _dual(mu: np.ndarray, here: np.ndarray, c: np.ndarray, most: int, prices: np.ndarray) -> tuple[float, np.ndarray]:
-    """The bound at these prices and a subgradient; clients by falling mu.
+    """Return the bound at these prices and a subgradient; clients by falling mu.
 
     The best super arm whose slowest client is j consists of j and the N - 1 dearest of those before j.
     """

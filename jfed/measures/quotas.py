@@ -7,7 +7,7 @@ ROUNDING = 1e-9
 
 
 def rates_so_far(selected: ArrayLike) -> np.ndarray:
-    """Share of the rounds so far in which each client was selected.
+    """Return the share of the rounds so far in which each client was selected.
 
     Args:
         selected: who was, by round, (..., rounds, clients), boolean.
@@ -21,7 +21,7 @@ def rates_so_far(selected: ArrayLike) -> np.ndarray:
 
 
 def last_broken(rates: ArrayLike, quotas: ArrayLike) -> np.ndarray:
-    """The last round after which a client's rate is below its quota; 0 if there is none, T if it ends broken.
+    """Return the last round after which a client's rate is below its quota; 0 if there is none, T if it ends broken.
 
     From the next round on the promise is kept for good, as far as the run goes.
 

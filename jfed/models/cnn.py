@@ -38,7 +38,7 @@ WANG = {"channels": (32, 32), "padding": "same", "hidden": (256,), "normalize": 
 
 @dataclass(frozen=True)
 class Options(ModelOptions):
-    """What a user may set; everything shapes the program."""
+    """Settings of convolutional networks; all of them shape the program."""
 
     names = (
         Name("e3cs-cifar", aliases=("rbcs-f-cifar",)),  # the two papers use the same network
@@ -70,10 +70,15 @@ class Options(ModelOptions):
     """Initial weights: uniform by fan-in, or normal (truncated, 0.1) with biases of 0.1."""
 
     def module(self, inputs: Inputs) -> linen.Module:
-        """The flax module."""
+        """Return the flax module."""
         sizes = (*self.channels, *self.hidden, self.kernel, self.pool, self.pool_stride)
         require(min(sizes) >= 1, f"A convolutional network needs sizes of at least 1, found {self}.")
         require(len(self.channels) >= 1, "A convolutional network needs at least one convolution.")
+        require(
+            len(inputs.shape) == 3,
+            f"A convolutional network needs images (height, width, channels), found examples of shape {inputs.shape}:"
+            " choose another model, such as linear or mlp, or give images a last axis of channels.",
+        )
         side = min(inputs.shape[:2])
         for i in range(len(self.channels)):
             side -= self.kernel - 1 if self.padding == "valid" else 0
@@ -115,7 +120,7 @@ class Cnn(linen.Module):
 
     @linen.compact
     def __call__(self, images: Float[Array, "batch height width channels"]) -> Float[Array, "batch classes"]:
-        """Logits of scaled images."""
+        """Return the logits of scaled images."""
         o, x = self.options, images.transpose(3, 1, 2, 0)
         for i, channels in enumerate(o.channels):
             kernel, bias = self._weights(f"conv_{i}", (o.kernel, o.kernel, x.shape[0], channels), x.dtype)
@@ -143,7 +148,7 @@ class Cnn(linen.Module):
 def local_response(
     x: Float[Array, "channels height width batch"],
 ) -> Float[Array, "channels height width batch"]:
-    """Each value over a power of the squares of its neighbours in the channels: AlexNet's normalisation."""
+    """Return each value over a power of the squares of its neighbours in the channels: AlexNet's normalisation."""
     place = jnp.arange(x.shape[0])
     near = (jnp.abs(place[:, None] - place) <= LRN_RADIUS).astype(x.dtype)
     return x / (LRN_BIAS + LRN_ALPHA * jnp.tensordot(near, x * x, 1)) ** LRN_BETA

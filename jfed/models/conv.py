@@ -17,7 +17,7 @@ Kernel = Float[Array, "rows columns inputs outputs"]
 
 @jax.custom_vjp
 def conv2d(x: Float[Array, "inputs _ _ batch"], kernel: Kernel) -> Float[Array, "outputs _ _ batch"]:
-    """Cross-correlation with stride 1 and no padding (pad `x` beforehand for another)."""
+    """Return the cross-correlation with stride 1 and no padding (pad `x` beforehand for another)."""
     rows, columns, _, outputs = kernel.shape
     if _unfolds_rows(kernel):
         height, width, batch = x.shape[1] - rows + 1, x.shape[2] - columns + 1, x.shape[3]
@@ -29,7 +29,7 @@ def conv2d(x: Float[Array, "inputs _ _ batch"], kernel: Kernel) -> Float[Array, 
 
 
 def _unfolds_rows(kernel: Kernel) -> bool:
-    """Whether windows hold whole patches, or one row of them.
+    """Return whether windows hold whole patches, or one row of them.
 
     With few inputs whole patches are small. With many, the product is taken for all rows of the kernel at once and its
     rows are added afterwards: some products are wasted at the border, but much less is copied.
@@ -38,7 +38,7 @@ def _unfolds_rows(kernel: Kernel) -> bool:
 
 
 def _windows(x: Images, kernel: Kernel) -> Float[Array, "window positions"]:
-    """What each output position sees: a patch, or one row of it at every height."""
+    """Return the inputs that each output position sees: a patch, or one row of it at every height."""
     rows, columns, inputs, _ = kernel.shape
     height, width = x.shape[1] - rows + 1, x.shape[2] - columns + 1
     if _unfolds_rows(kernel):
@@ -48,7 +48,7 @@ def _windows(x: Images, kernel: Kernel) -> Float[Array, "window positions"]:
 
 
 def _placed(g: Images, i: int, j: int, height: int, width: int) -> Images:
-    """`g` in a larger image of zeros, its corner at row i and column j."""
+    """Return `g` in a larger image of zeros, its corner at row i and column j."""
     return jnp.pad(g, ((0, 0), (i, height - i - g.shape[1]), (j, width - j - g.shape[2]), (0, 0)))
 
 
@@ -79,7 +79,7 @@ conv2d.defvjp(_conv2d_forward, _conv2d_backward)
 def max_pool(
     x: Float[Array, "channels _ _ batch"], window: int = 2, stride: int = 2
 ) -> Float[Array, "channels _ _ batch"]:
-    """Largest value of each window, windows inside the image only.
+    """Return the largest value of each window, of windows inside the image only.
 
     The gradient goes to the first of equal values in reading order, as in PyTorch.
     """

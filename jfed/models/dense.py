@@ -14,14 +14,14 @@ from jfed.models.classifier import Inputs, ModelOptions
 
 @dataclass(frozen=True)
 class Options(ModelOptions):
-    """What a user may set. Attributes: hidden: widths of the ReLU layers; () is softmax regression."""
+    """Settings of dense networks. Attributes: hidden: widths of the ReLU layers; () is softmax regression."""
 
     names = (Name("linear"), Name("mlp", {"hidden": (64,)}))
 
     hidden: tuple[int, ...] = static(())
 
     def module(self, inputs: Inputs) -> linen.Module:
-        """The flax module."""
+        """Return the flax module."""
         require(all(w >= 1 for w in self.hidden), f"Hidden layers need at least one unit, found {self.hidden}.")
         return Dense(self.hidden, inputs.num_classes)
 
@@ -33,8 +33,8 @@ class Dense(linen.Module):
     num_classes: int
 
     @linen.compact
-    def __call__(self, images: Float[Array, "batch height width channels"]) -> Float[Array, "batch classes"]:
-        """Logits of scaled images."""
+    def __call__(self, images: Float[Array, "batch ..."]) -> Float[Array, "batch classes"]:
+        """Return the logits of scaled examples."""
         x = images.reshape(images.shape[0], -1)
         for i, width in enumerate(self.hidden):
             x = linen.relu(linen.Dense(width, name=f"hidden_{i}", param_dtype=x.dtype)(x))

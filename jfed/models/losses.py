@@ -3,30 +3,30 @@
 import jax.numpy as jnp
 import optax
 from jax import Array
-from jaxtyping import Bool, Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, Num
 
 from jfed.core.interfaces import Grades, Loss, Model
 from jfed.core.types import Weights
 
 
 def cross_entropy(logits: Float[Array, "batch classes"], labels: Int[Array, " batch"]) -> Grades:
-    """Cross-entropy in nats. A model whose logits are not finite answers nothing right."""
+    """Return cross-entropy in nats. A model whose logits are not finite answers nothing right."""
     each = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
     right = (jnp.argmax(logits, -1) == labels) & jnp.all(jnp.isfinite(logits), -1)
     return Grades(each, right)
 
 
 def squared_hinge(margins: Float[Array, "batch 1"], labels: Int[Array, " batch"]) -> Grades:
-    """Half the squared hinge of Wang et al. (2019): even labels are +1, odd ones -1; right is the right sign."""
+    """Return half the squared hinge of Wang et al. (2019): even labels are +1, odd ones -1; right is the right sign."""
     signed = jnp.where(labels % 2 == 0, 1.0, -1.0) * margins[:, 0]
     return Grades(0.5 * jnp.square(jnp.maximum(1 - signed, 0.0)), signed > 0)
 
 
 def mean_loss(model: Model) -> Loss:
-    """The mean loss over the real images of a batch, 0 if there is none, and the model's penalty once."""
+    """Return the mean loss over the real images of a batch, 0 if there is none, plus the model's penalty once."""
 
     def loss(
-        weights: Weights, images: UInt8[Array, "batch h w c"], labels: Int[Array, " batch"], real: Bool[Array, " batch"]
+        weights: Weights, images: Num[Array, "batch ..."], labels: Int[Array, " batch"], real: Bool[Array, " batch"]
     ) -> Float[Array, ""]:
         each = model.grade(model.logits(weights, images), labels).loss
         return jnp.sum(jnp.where(real, each, 0.0)) / jnp.maximum(real.sum(), 1) + model.penalty(weights)

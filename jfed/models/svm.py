@@ -28,7 +28,7 @@ from jfed.models.losses import squared_hinge
 
 @dataclass(frozen=True)
 class Options(ModelOptions):
-    """What a user may set; everything shapes the program."""
+    """Settings of the squared SVM; all of them shape the program."""
 
     names = (Name("svm"),)  # even labels against odd ones
 
@@ -37,16 +37,16 @@ class Options(ModelOptions):
     scaling: Scaling = dataclasses.field(default="unit", kw_only=True, metadata=STATIC)
 
     def module(self, inputs: Inputs) -> linen.Module:
-        """The flax module."""
+        """Return the flax module."""
         require(0 <= self.regularization < inf, f"regularization must not be negative, found {self.regularization:g}.")
         return Margin()
 
     def grade(self, logits: Float[Array, "batch 1"], labels: Int[Array, " batch"]) -> Grades:
-        """The squared hinge, and whether the margin has the label's sign."""
+        """Return the squared hinge, and whether the margin has the label's sign."""
         return squared_hinge(logits, labels)
 
     def penalty(self, weights: Weights) -> Float[Array, ""]:
-        """(lambda / 2) |w|^2."""
+        """Return (lambda / 2) |w|^2."""
         squares = sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(weights))
         return self.regularization / 2 * jnp.asarray(squares)
 
@@ -55,8 +55,8 @@ class Margin(linen.Module):
     """w.x of each image."""
 
     @linen.compact
-    def __call__(self, images: Float[Array, "batch height width channels"]) -> Float[Array, "batch 1"]:
-        """Margins of scaled images."""
+    def __call__(self, images: Float[Array, "batch ..."]) -> Float[Array, "batch 1"]:
+        """Return the margins of scaled examples."""
         x = images.reshape(images.shape[0], -1)
         zero = linen.initializers.zeros_init()
         return linen.Dense(1, use_bias=False, name="out", kernel_init=zero, param_dtype=x.dtype)(x)

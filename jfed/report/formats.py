@@ -52,12 +52,12 @@ def to_terminal(table: Table, console: Console | None = None) -> None:
 
 
 def to_csv(table: Table) -> str:
-    """All fields at full precision; the first column is the table's title."""
+    """Return all fields at full precision; the first column is the table's title."""
     return table.data.to_csv(index=False, lineterminator="\n")
 
 
 def to_markdown(table: Table) -> str:
-    """A pipe table under its title, the notes as a list below."""
+    """Return a pipe table under its title, the notes as a list below."""
     rule = ["---:" if align == "r" else ":---" for align in table.align]
     lines = [[_markdown(column) for column in table.columns], rule]
     for i, row in enumerate(table.rows):
@@ -69,7 +69,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table, label: str | None = None) -> str:
-    r"""A `table` float for the booktabs package; `label` becomes `\label{tab:label}`."""
+    r"""Return a `table` float for the booktabs package; `label` becomes `\label{tab:label}`."""
     rows = [
         [rf"\textbf{{{_latex(cell)}}}" if (i, j) in table.bold else _latex(cell) for j, cell in enumerate(row)]
         for i, row in enumerate(table.rows)
@@ -98,7 +98,7 @@ def to_latex(table: Table, label: str | None = None) -> str:
 
 
 def to_html(table: Table) -> str:
-    """A `<figure>` with caption, table and notes; text is escaped, in ASCII, so that it fits any page."""
+    """Return a `<figure>` with caption, table and notes; text is escaped, in ASCII, so that it fits any page."""
     rows = []
     for i, row in enumerate(table.rows):
         cells = [
@@ -151,6 +151,6 @@ def _latex(text: str) -> str:
 
 
 def _greek(letter: str) -> str:
-    """The papers' Greek letters for an engine that reads ASCII; other letters as they are."""
+    """Return the text with the papers' Greek letters for an engine that reads ASCII; other letters as they are."""
     found = re.fullmatch(r"GREEK SMALL LETTER (\w+)", unicodedata.name(letter, ""))
     return rf"$\{found[1].lower().replace('lamda', 'lambda')}$" if found else letter

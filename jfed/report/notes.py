@@ -12,7 +12,7 @@ CORRECTED = {"holm": "Holm-corrected", "bh": "Benjamini-Hochberg-corrected"}
 
 
 def comparison_notes(comparisons: Comparisons, decimals: int, any_bold: bool) -> tuple[str, ...]:
-    """All notes, the metric and the tests first.
+    """Return all notes, the metric and the tests first.
 
     Args:
         comparisons: from `compare`.
@@ -42,7 +42,7 @@ def comparison_notes(comparisons: Comparisons, decimals: int, any_bold: bool) ->
     notes += _power_notes(comparisons)
     notes += _exceptions(comparisons)
     notes += [f"Failed runs of {scheme}: {text}." for scheme, text in _failures(rows).items()]
-    return tuple(notes)
+    return (*notes, *comparisons.remarks)
 
 
 def _many(comparisons: Comparisons) -> str:
@@ -73,7 +73,7 @@ def _interval_note(comparisons: Comparisons) -> str:
 
 
 def _pairing_note(rows: tuple[Comparison, ...]) -> str:
-    """What the common seeds were worth."""
+    """Return what the common seeds were worth."""
     known = [(row.correlation, row.variance_saved) for row in rows if not math.isnan(row.correlation)]
     if not known:
         return "What pairing saves cannot be told: some scheme's scores never vary."
@@ -90,7 +90,7 @@ def _range(ends: list[str]) -> str:
 
 
 def _omnibus_notes(comparisons: Comparisons) -> list[str]:
-    """Friedman's test, and how far mean ranks must lie apart."""
+    """Return Friedman's test, and how far mean ranks must lie apart."""
     found = comparisons.omnibus
     if found is None or comparisons.baseline is not None or math.isnan(found.p_f):
         return []
@@ -112,7 +112,7 @@ def _degenerate(found: Friedman) -> str:
 
 
 def _power_notes(comparisons: Comparisons) -> list[str]:
-    """What these seeds could have shown, and how many new ones would, where no difference was shown."""
+    """Return what these seeds could have shown, and how many new ones would, where no difference was shown."""
     open_rows = [row for row in comparisons.rows if row.verdict == "no difference shown" and not math.isnan(row.d_z)]
     if not open_rows or not comparisons.paired:
         return []
@@ -134,7 +134,7 @@ def _wanted(row: Comparison) -> str:
 
 
 def _exceptions(comparisons: Comparisons) -> list[str]:
-    """What some row needs said about it, once."""
+    """Return what some rows need said about them, each once."""
     notes, rows, flips = [], comparisons.rows, comparisons.test == "sign-flip"
     ranks = "sign-flip test" if flips else TESTS["wilcoxon"] if comparisons.paired else "Mann-Whitney test"
     for need in dict.fromkeys(row.rank_note for row in rows if row.rank_note):
@@ -172,7 +172,7 @@ def _failures(rows: tuple[Comparison, ...]) -> dict[str, str]:
 
 
 def bold_note(comparisons: Comparisons) -> str:
-    """What bold means where the best and its equals are."""
+    """Return what bold means where the best and its equals are bold."""
     return (
         "Bold: the best mean, and all schemes not shown to be worse than it"
         f" ({CORRECTED[comparisons.correction]} {TESTS[comparisons.test]} over {_many(comparisons)} at"
@@ -181,5 +181,5 @@ def bold_note(comparisons: Comparisons) -> str:
 
 
 def short(note: str) -> str:
-    """ "needs >= 8 seeds" as it fits a column of p-values."""
+    """Return "needs >= 8 seeds" in a form that fits a column of p-values."""
     return note.replace("needs ", "n ").replace(" seeds", "") or "-"

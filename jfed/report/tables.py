@@ -140,6 +140,6 @@ def summary_table(summary: Summary, title: str, comparisons: Comparisons | None 
 
 
 def _titled(title: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows that still say which table they are from when several files are stacked."""
+    """Return rows that still say which table they are from when several files are stacked."""
     frame.insert(0, "table", title)
     return frame

@@ -14,7 +14,7 @@ from jfed.stats.comparison import Comparisons
 
 
 def first_reached(rounds: ArrayLike, values: ArrayLike, target: float) -> np.ndarray:
-    """The first round at which each run is at or above the target, (runs,); inf where it never is.
+    """Return the first round at which each run is at or above the target, (runs,); inf where it never is.
 
     Args:
         rounds: rounds of the evaluations, (evaluations,), increasing.
@@ -64,7 +64,7 @@ def compare_times(
 
 
 def targets_table(frame: pd.DataFrame, targets: Sequence[str], horizon: int, title: str) -> Table:
-    """Median rounds to each target per scheme, with the range over seeds; "never" counts as later than T.
+    """Lay out median rounds to each target per scheme, with the range over seeds; "never" counts as later than T.
 
     Args:
         frame: one row per (scheme, seed); each target a column of rounds, inf where it was never reached.

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from jfed.core.errors import extra
 from jfed.results.load import schemes, settings
 
 SET_APART = ("data_seed", "model_seed", "environment_seed")
@@ -99,7 +100,8 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
     CSV writes NaN as nothing and forgets which columns were categorical; Parquet keeps all types.
 
     Raises:
-        ValueError: another suffix, or Parquet without pyarrow.
+        ValueError: another suffix.
+        ConfigError: Parquet without pyarrow.
     """
     path = Path(path)
     if path.suffix not in (".parquet", ".csv"):
@@ -108,10 +110,10 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
     if path.suffix == ".csv":
         frame.to_csv(path, index=False)
         return path
-    try:
-        frame.to_parquet(path, engine="pyarrow", index=False)
-    except ImportError:
-        raise ValueError("Parquet needs the package pyarrow: install it, or write a .csv file") from None
+    with extra("parquet"):
+        import pyarrow  # noqa: F401  # whose absence pandas reports as another error
+
+    frame.to_parquet(path, engine="pyarrow", index=False)
     return path
 
 

@@ -1,8 +1,7 @@
-"""What the runs of a block train and test on: a shared pool of images, and each run's tables into it."""
+"""What the runs of a block train and test on: a shared pool of examples, and each run's tables into it."""
 
 import dataclasses
 import functools
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,34 +10,51 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
+from jfed import config as configs
 from jfed.config import Config, Training
 from jfed.core import prng
-from jfed.data import load as loading
+from jfed.core.errors import DataError, require
 from jfed.data import partition as partitions
+from jfed.data.dataset import Dataset, Examples
 from jfed.data.federated import FederatedData, stack
+from jfed.data.options import DataOptions
 from jfed.engine.simulate import Pool
 
 CACHE_LINE = 64  # bytes
 
 
-@functools.lru_cache(maxsize=4)
-def dataset(name: str, data_dir: str | None) -> loading.Dataset:
-    """A data set, read once per process."""
-    return loading.load(name, data_dir)
+def dataset(source: Any, data_dir: str | None) -> Dataset:
+    """Return the data set of a name, a path, or options such as `jfed.arrays` makes; loaded once per process.
+
+    Raises:
+        ConfigError: an unknown name, or a source that breaks its promises.
+        DataError: data that cannot be had.
+    """
+    return _loaded(configs.resolve("dataset", source), data_dir)
 
 
 @functools.lru_cache(maxsize=4)
-def digest(name: str, data_dir: str | None) -> str:
-    """Names a data set by its content."""
-    whole = dataset(name, data_dir)
-    arrays = (whole.images, whole.labels, whole.test_images, whole.test_labels)
-    return hashlib.sha256(b"".join(hashlib.sha256(a.tobytes()).digest() for a in arrays)).hexdigest()[:16]
+def _loaded(source: DataOptions, data_dir: str | None) -> Dataset:
+    made, kind = source.load(data_dir), type(source).__qualname__
+    require(
+        isinstance(made, Dataset),
+        f"{kind}.load must return a data set, such as jfed.arrays(...).load(), found {type(made).__name__}.",
+    )
+    require(
+        source.has_owners() or made.owners is None,
+        f"{kind} gives a data set with owners: let its has_owners() return True.",
+    )
+    return made
+
+
+def pool(source: Any, data_dir: str | None, num_devices: int = 1) -> Pool:
+    """Return a data set on each of the first devices: its training examples, and behind them its own test examples."""
+    return _pool(configs.resolve("dataset", source), data_dir, num_devices)
 
 
 @functools.lru_cache(maxsize=4)
-def pool(name: str, data_dir: str | None, num_devices: int = 1) -> Pool:
-    """A data set on each of the first devices: the training images, and behind them its own test images."""
-    images, labels = _host_pool(name, data_dir)
+def _pool(source: DataOptions, data_dir: str | None, num_devices: int) -> Pool:
+    images, labels = _host_pool(source, data_dir)
     devices = jax.devices()[:num_devices]
     whole = NamedSharding(Mesh(np.array(devices), ("block",)), PartitionSpec())
 
@@ -50,8 +66,8 @@ def pool(name: str, data_dir: str | None, num_devices: int = 1) -> Pool:
 
 
 @functools.lru_cache(maxsize=4)
-def _host_pool(name: str, data_dir: str | None) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
-    whole = dataset(name, data_dir)
+def _host_pool(source: DataOptions, data_dir: str | None) -> tuple[Examples, NDArray[np.int32]]:
+    whole = _loaded(source, data_dir)
     return _end_to_end(whole.images, whole.test_images), _end_to_end(whole.labels, whole.test_labels)
 
 
@@ -71,7 +87,7 @@ def _end_to_end(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
 
 
 def shape(training: Training | None) -> Any:
-    """What runs must have in common to share a block: the pool, and how images are dealt out."""
+    """What runs must have in common to share a block: the pool, and how examples are dealt out."""
     if training is None:
         return None
     return (
@@ -101,6 +117,11 @@ def federated(
     if training.test_set == "reserved":
         data = stack(parts)
     else:
+        if not len(whole.test_labels):
+            raise DataError(
+                f"the data set {whole.name!r} has no test examples of its own: set training.test_set to 'reserved', for"
+                " those that clients set aside (training.test_fraction), or give it test_images and test_labels"
+            )
         data = stack(parts, len(whole.test_labels))
         data = dataclasses.replace(data, test_index=data.test_index + len(whole.labels))
     lacking = [max(wide - x.shape[-1], 0) for wide, x in zip(widths, (data.index, data.test_index), strict=True)]
@@ -110,7 +131,7 @@ def federated(
 
 def _partition(config: Config, seed: int, data_dir: str | None) -> partitions.Partition:
     t = config.training
-    assert t is not None
+    assert t is not None and t.partition is not None  # `config.normal` has filled it in
     return _partition_cached(
         t.dataset, data_dir, t.partition, t.partition_options, config.num_clients, t.samples_per_client,
         t.test_fraction, seed,
@@ -119,9 +140,11 @@ def _partition(config: Config, seed: int, data_dir: str | None) -> partitions.Pa
 
 @functools.lru_cache(maxsize=512)
 def _partition_cached(
-    name: str, data_dir: str | None, scheme: str, options: tuple[tuple[str, Any], ...], num_clients: int,
-    samples: int | tuple[int, ...], test_fraction: float, seed: int,
+    source: DataOptions, data_dir: str | None, scheme: str, options: tuple[tuple[str, Any], ...], num_clients: int,
+    samples: int | tuple[int, ...] | None, test_fraction: float, seed: int,
 ) -> partitions.Partition:  # fmt: skip
+    whole, rng = _loaded(source, data_dir), prng.host_generator(seed)
+    if scheme == partitions.NATURAL:
+        return partitions.natural_partition(whole.owners, num_clients, samples, test_fraction, rng, dict(options))
     sizes = partitions.sizes(num_clients, np.asarray(samples))
-    labels = dataset(name, data_dir).labels
-    return partitions.partition(scheme, labels, sizes, test_fraction, prng.host_generator(seed), dict(options))
+    return partitions.partition(scheme, whole.labels, sizes, test_fraction, rng, dict(options))

@@ -1,5 +1,6 @@
 """What a command asks of the machine before jax first touches a device. Importing jfed never does."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -7,14 +8,27 @@ import jax
 
 
 def setup() -> None:
-    """One virtual CPU device per core, and a compile cache that a new process starts warm from.
+    """Ask for one virtual CPU device per core, and for a compile cache that a new process starts warm from.
 
-    The cache is at $JFED_CACHE_DIR, or in jfed's folder of the user's cache.
+    A number of devices that is already chosen stays: by jax's own settings, or because jax has been used, after which
+    it cannot change. The cache is at $JFED_CACHE_DIR, or in jfed's folder of the user's cache.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    jax.config.update("jax_num_cpu_devices", cores)
+    if not _chosen():
+        with contextlib.suppress(RuntimeError):  # jax has been used: its devices are there
+            jax.config.update("jax_num_cpu_devices", cores())
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     cache = Path(os.environ.get("JFED_CACHE_DIR") or Path(home) / "jfed" / "jax")
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _chosen() -> bool:
+    """Return whether jax's settings or XLA's flags already say how many CPU devices there are."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    return jax.config.values["jax_num_cpu_devices"] >= 0 or "xla_force_host_platform_device_count" in flags

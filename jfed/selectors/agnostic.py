@@ -8,8 +8,8 @@ received model.
     w <- w - eta sum_k lambda_k grad F_k        lambda <- Proj(lambda + gamma_l F)
 
 *Departures.* The weights are what a client's model counts in the average: with one local step (`controllers/fixed`)
-that is the method; with more it is its federated form. F is what clients tell of themselves; one that does not return
-does not change its weight. The method's result is the mean of all models: set `Training.returns` to "mean".
+that is the method; with more it is its federated form. F is what clients tell of themselves; to the weight of one that
+does not return nothing is added. The method's result is the mean of all models: set `Training.returns` to "mean".
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class State(NamedTuple):
 
 
 def projected(values: Float[Array, " clients"]) -> Float[Array, " clients"]:
-    """The nearest point of the simplex."""
+    """Return the nearest point of the simplex."""
     values = values - jnp.max(values)  # moving all alike changes nothing, and large numbers hide small ones
     falling = jnp.sort(values)[::-1]
     shift = (jnp.cumsum(falling) - 1) / jnp.arange(1, len(values) + 1)
@@ -50,7 +50,7 @@ def projected(values: Float[Array, " clients"]) -> Float[Array, " clients"]:
 
 @dataclass(frozen=True)
 class Options(EveryoneOptions):
-    """What a user may set."""
+    """Settings of agnostic federated learning."""
 
     names = (Name("agnostic"),)
 
@@ -58,12 +58,12 @@ class Options(EveryoneOptions):
     """gamma_l."""
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         require(0 <= self.rate < inf, f"The rate of agnostic weights must not be negative, found {self.rate:g}.")
         return as_arrays(Params, rate=float(self.rate))
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
 
         def init(key: PRNGKeyArray, params: Params) -> State:
             return State(jnp.full(dims.num_clients, 1 / dims.num_clients, jnp.result_type(float)))

@@ -45,7 +45,7 @@ def allocation(
     sigma: Float[Array, ""],
     available: Bool[Array, " clients"],
 ) -> Float[Array, " clients"]:
-    """p*, Eq. (25): sigma for all available, and up to 1 for the highest rates until sum p = k."""
+    """Return p* of Eq. (25): sigma for all available, and up to 1 for the highest rates until sum p = k."""
     residual = jnp.maximum(k - ops.count(available) * sigma, 0.0)
     room = jnp.maximum(1.0 - sigma, jnp.finfo(rates.dtype).tiny)
     order = jnp.lexsort((tie_break, -rates, ~available))
@@ -55,19 +55,19 @@ def allocation(
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """What a user may set. Attributes: quota: as in `e3cs.Options`."""
+    """Settings of the best fixed allocation. Attributes: quota: as in `e3cs.Options`."""
 
     names = (Name("best", {}, "quota", "quota, a share of k/K, or inc", words=("inc",), examples=("0", "0.5", "inc")),)
 
     quota: float | str | tuple[float, ...] = 0.0
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         quota = e3cs.quota_schedule(self.quota, problem.num_rounds)
         return as_arrays(Params, k=problem.cohort_size, quota=quota)
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
 
         def init(key: PRNGKeyArray, params: Params) -> State:
             return State(tie_break=jax.random.uniform(key, (dims.num_clients,)))

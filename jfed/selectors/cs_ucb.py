@@ -49,12 +49,12 @@ class State(NamedTuple):
 
 
 def start(num_clients: int) -> State:
-    """Nobody has been seen."""
+    """Return estimates before anybody has been seen."""
     return State(jnp.zeros(num_clients), jnp.zeros(num_clients, jnp.int32))
 
 
 def learn(state: State, tau_max_s: Float[Array, ""], cohort: Cohort, feedback: Feedback) -> State:
-    """The running mean of rewards and its count."""
+    """Return the running mean of rewards and its count after this round."""
     reward = 1 - jnp.minimum(feedback.latency_s, tau_max_s) / tau_max_s
     times = state.times + cohort.selected  # Eq. (17)
     mean = state.mean + (reward - state.mean) / jnp.maximum(times, 1)  # Eq. (16)
@@ -62,19 +62,19 @@ def learn(state: State, tau_max_s: Float[Array, ""], cohort: Cohort, feedback: F
 
 
 def log_round(view: View) -> Float[Array, ""]:
-    """ln t."""
+    """Return ln t."""
     return jnp.log(view.round.astype(jnp.result_type(float)))
 
 
 def truncated(state: State, view: View) -> Float[Array, " clients"]:
-    """y-hat of Eq. (26): at most 1, and 1 for a client that was never seen."""
+    """Return y-hat of Eq. (26): at most 1, and 1 for a client that was never seen."""
     width = jnp.sqrt(2 * log_round(view) / jnp.maximum(state.times, 1))
     return jnp.where(state.times > 0, jnp.minimum(state.mean + width, 1.0), 1.0)
 
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """What a user may set."""
+    """Settings of CS-UCB."""
 
     names = (
         Name("cs-ucb"),
@@ -88,12 +88,12 @@ class Options(SelectorOptions):
     estimate: Literal["ucb", "truth"] = static("ucb")
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         require(0 < self.tau_max_s < np.inf, f"tau_max_s must be positive, found {self.tau_max_s:g}.")
         return as_arrays(Params, k=problem.cohort_size, tau_max_s=float(self.tau_max_s))
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
         num_clients = dims.num_clients
 
         def init(key: PRNGKeyArray, params: Params) -> State:

@@ -48,7 +48,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """What a user may set."""
+    """Settings of CS-UCB-Q."""
 
     names = (Name("cs-ucb-q", {}, "beta", "beta, the weight of queues", examples=("0.001",)),)
 
@@ -60,7 +60,7 @@ class Options(SelectorOptions):
     """Latency of reward 0."""
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         k, num_clients = problem.cohort_size, problem.num_clients
         quota = np.atleast_1d(np.asarray(k / (2 * num_clients) if self.quota is None else self.quota, float))
         require(quota.size in (1, num_clients), f"There are {quota.size} quotas for {num_clients} clients.")
@@ -81,7 +81,7 @@ class Options(SelectorOptions):
         return as_arrays(Params, k=k, beta=float(self.beta), quota=quota.astype(float), tau_max_s=float(self.tau_max_s))
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
         num_clients = dims.num_clients
 
         def init(key: PRNGKeyArray, params: Params) -> State:

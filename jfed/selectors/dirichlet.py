@@ -41,7 +41,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """What a user may set."""
+    """Settings of unfair sampling."""
 
     names = (Name("dirichlet", {}, "gamma2", "gamma2, the concentration", examples=("1",)),)
 
@@ -49,12 +49,12 @@ class Options(SelectorOptions):
     """Concentration; inf would be uniform."""
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         require(0 < self.gamma2 < math.inf, f"gamma2 must be positive, found {self.gamma2:g}.")
         return as_arrays(Params, k=problem.cohort_size, gamma2=float(self.gamma2))
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
 
         def init(key: PRNGKeyArray, params: Params) -> State:
             log_q = jax.random.loggamma(key, params.gamma2, (dims.num_clients,))

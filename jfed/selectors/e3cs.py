@@ -19,7 +19,10 @@ the cap.
   sigma = 0 violates.
 - Mode `faithful` is sequential without the clip; `corrected` is exact with it.
 - In the paper everybody can be asked. Where some cannot, the round is one of the clients A that can: k = min(k, |A|),
-  sigma_t the same share of k / |A|, p = 0 for the others, whose weights wait.
+  sigma_t the same share of k / |A|, R_t = k - |A| sigma_t, p = 0 for the others, whose weights wait. Only the K by
+  which Eq. (17) divides R_t is that of all clients: the proof of Theorem 1 adds rounds up with one factor eta / K
+  before all of them (Eqs. 39 to 42), and so still bounds the regret, with these R_t. Over |A|, a return in a round of
+  few would count for more than one in a round of many, and the sum would not be CEP.
 """
 
 from collections.abc import Sequence
@@ -64,7 +67,7 @@ class State(NamedTuple):
 
 
 def quota_schedule(quota: float | str | Sequence[float], num_rounds: int) -> np.ndarray:
-    """sigma_t K / k for t = 1..T, (T,).
+    """Return sigma_t K / k for t = 1..T, (T,).
 
     Args:
         quota: see `Options.quota`.
@@ -91,7 +94,7 @@ def quota_schedule(quota: float | str | Sequence[float], num_rounds: int) -> np.
 def above_cap(
     log_w: Float[Array, " clients"], target: Float[Array, ""], guess: Bool[Array, " clients"]
 ) -> Float[Array, " clients"]:
-    """log(w_i / c), where c = (1 - sigma) alpha solves sum_i min(1, w_i / c) = R / (1 - sigma), Eq. (22).
+    """Return log(w_i / c), where c = (1 - sigma) alpha solves sum_i min(1, w_i / c) = R / (1 - sigma), Eq. (22).
 
     Args:
         log_w: logarithms of weights, the largest about 0.
@@ -128,7 +131,10 @@ def prob_alloc(
     guess: Bool[Array, " clients"],
     available: Bool[Array, " clients"],
 ) -> tuple[Float[Array, " clients"], Bool[Array, " clients"]]:
-    """Algorithm 2, ProbAlloc: (log p, S). R = 0 gives p = sigma and an empty S; log p is -inf where not available."""
+    """Return log p and S by Algorithm 2, ProbAlloc; log p is -inf for clients that are away.
+
+    R = 0 gives p = sigma and an empty S.
+    """
     residual = jnp.maximum(k - ops.count(available) * sigma, 0.0)
     room = jnp.maximum(1.0 - sigma, jnp.finfo(log_w.dtype).tiny)
     above = above_cap(jnp.where(available, log_w, -jnp.inf), residual / room, guess & available)
@@ -140,7 +146,7 @@ def prob_alloc(
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """What a user may set."""
+    """Settings of E3CS."""
 
     names = (
         Name("e3cs", {}, "quota", "quota, a share of k/K, or inc", words=("inc",), examples=("0", "0.5", "0.8", "inc")),
@@ -157,7 +163,7 @@ class Options(SelectorOptions):
     clip_exponent: bool = static(False)
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         require(0 < self.eta < np.inf, f"E3CS's learning rate eta must be positive, found {self.eta:g}.")
         quota = quota_schedule(self.quota, problem.num_rounds)
         return as_arrays(Params, k=problem.cohort_size, quota=quota, eta=float(self.eta))
@@ -167,10 +173,10 @@ class Options(SelectorOptions):
         return self.sampler == "exact"
 
     def make(self, dims: Dims) -> Selector:
-        """The selector; only static options are read."""
+        """Return the selector."""
 
         def round_of(params: Params, view: View) -> tuple[Int[Array, ""], Float[Array, ""], Float[Array, ""]]:
-            """k, sigma and R among those who can be asked."""
+            """Return k, sigma and R among the clients that can be asked."""
             here = ops.count(view.available)
             k = jnp.minimum(params.k, here)
             sigma = params.quota[view.round - 1] * k / jnp.maximum(here, 1)

@@ -18,7 +18,8 @@ took part; alpha_i = c_i t_i / r_i; R what a round may demand, kappa the share o
 - c_i and r_i have no unit: worlds report them scaled to a mean of 1, so R counts average clients. By default R is k; a
   pool is filled by whole clients, so that k alike ones make two cohorts of (k - 1) / 2 where k is odd and kappa 1/2.
 - No factor has a printed weight: 1/4 each, with which `raw` is a choice by images where these are many. Ties are broken
-  at random. A client never heard of counts in the factor of losses like the best of those heard of.
+  at random. In the factor of losses a client that has not reported yet counts like the best
+  of those that have.
 What is printed but odd can be chosen, or left:
 - `scaling`: as printed the four factors are added as they are (`raw`), though images in hundreds stand beside ages;
   `min_max` brings each to [0, 1] over all clients in every round. A factor that is the same for all is then 0.
@@ -74,12 +75,12 @@ class State(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _say(sentence: str) -> None:
-    """Once, however often options are checked."""
+    """Say a sentence once, however often options are checked."""
     logging.getLogger("jfed").warning(sentence)
 
 
 def scaled(values: Float[Array, " clients"]) -> Float[Array, " clients"]:
-    """Moved and scaled to [0, 1]; 0 where all are the same but for rounding."""
+    """Return the values moved and scaled to [0, 1]; 0 where all are the same but for rounding."""
     low, high = jnp.min(values), jnp.max(values)
     size = jnp.maximum(jnp.abs(low), jnp.abs(high))
     differ = high - low > 8 * jnp.finfo(values.dtype).eps * size
@@ -94,7 +95,7 @@ def priority(
     weights: Float[Array, "4"],
     options: "Options",
 ) -> Float[Array, " clients"]:
-    """The index, higher first; `efficiency` is c_i / r_i."""
+    """Return the priority index, of which the highest come first; `efficiency` is c_i / r_i."""
     heard = last_loss > -jnp.inf
     loss = jnp.maximum(jnp.where(heard, last_loss, 1.0), LEAST_LOSS)
     favoured = loss if options.loss == "high" else 1 / loss
@@ -112,7 +113,7 @@ def fill(
     room: Float[Array, ""],
     slack: Float[Array, ""],
 ) -> tuple[Bool[Array, " clients"], Float[Array, ""]]:
-    """Who of `among` fits into the room, one after the other in this order, and what they demand together."""
+    """Return the clients of `among` that fit into the room, taken in this order, and what they demand together."""
 
     def one(used: Array, client: Array) -> tuple[Array, Array]:
         fits = among[client] & (used + demand[client] <= room + slack)
@@ -124,7 +125,7 @@ def fill(
 
 @dataclass(frozen=True)
 class Options(EveryoneOptions):
-    """What a user may set."""
+    """Settings of Eiffel."""
 
     names = (Name("eiffel"),)
     modes = Modes(
@@ -143,7 +144,7 @@ class Options(EveryoneOptions):
     pools: Literal["printed", "work_conserving"] = static("printed")
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         budget = float(problem.cohort_size if self.budget is None else self.budget)
         require(0 <= self.kappa <= 1, f"Eiffel's kappa must lie in [0, 1], found {self.kappa:g}.")
         require(0 < budget < inf, f"Eiffel's budget of a round must be positive and finite, found {budget:g}.")
@@ -167,11 +168,11 @@ class Options(EveryoneOptions):
         return as_arrays(Params, budget=budget, kappa=float(self.kappa), weights=weights)
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
         named = {name: column for column, name in enumerate(dims.features)}
 
         def reported(view: View, name: str) -> Float[Array, " clients"]:
-            """1 for everybody in a world whose clients do not report it."""
+            """Return what clients report under a name, 1 for everybody in a world without it."""
             return view.context[:, named[name]] if name in named else jnp.ones(dims.num_clients, view.context.dtype)
 
         def init(key: PRNGKeyArray, params: Params) -> State:

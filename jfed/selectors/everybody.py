@@ -12,16 +12,16 @@ from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 @dataclass(frozen=True)
 class Options(EveryoneOptions):
-    """Nothing to set."""
+    """A scheme without settings."""
 
     names = (Name("everybody"),)
 
     def params(self, problem: Problem) -> tuple[()]:
-        """Nothing to check."""
+        """Return nothing, since there is nothing to set."""
         return ()
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
 
         def init(key: PRNGKeyArray, params: tuple[()]) -> tuple[()]:
             return ()

@@ -42,7 +42,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """What a user may set."""
+    """Settings of FedCS."""
 
     names = (
         Name("fedcs"),
@@ -56,21 +56,21 @@ class Options(SelectorOptions):
     """Whether the rule "deadline" takes at most k."""
 
     def slots(self, problem: Problem) -> int:
-        """The largest cohort: k, or everybody."""
+        """Return the largest cohort's size: k, or K."""
         unlimited = self.rule == "deadline" and not self.limited
         return problem.num_clients if unlimited else problem.cohort_size
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         require(0 < self.deadline_s < np.inf, f"FedCS's deadline_s must be positive, found {self.deadline_s:g}.")
         return as_arrays(Params, k=self.slots(problem), deadline_s=float(self.deadline_s))
 
     def first_cohort(self, problem: Problem) -> int:
-        """Under a deadline there may be as few as one client (or none) who is below it."""
+        """Return k, or 1 under a deadline, below which there may be as few as one client (or none)."""
         return 1 if self.rule == "deadline" else problem.cohort_size
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
 
         def init(key: PRNGKeyArray, params: Params) -> State:
             return State(tie_break=jax.random.uniform(key, (dims.num_clients,)))

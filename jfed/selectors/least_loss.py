@@ -39,18 +39,18 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """What a user may set."""
+    """Settings of least loss first."""
 
     names = (Name("lls"), Name("lls-polled", {"loss": "polled"}))
 
     loss: Literal["last", "polled"] = static("last")
 
     def params(self, problem: Problem) -> Params:
-        """The options as arrays."""
+        """Return the options as arrays."""
         return as_arrays(Params, k=problem.cohort_size)
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
 
         def init(key: PRNGKeyArray, params: Params) -> State:
             return State(last_loss=jnp.full(dims.num_clients, -jnp.inf, jnp.result_type(float)))
@@ -59,8 +59,9 @@ class Options(SelectorOptions):
             return Probe(asked=view.available, num_images=jnp.int32(np.iinfo(np.int32).max))
 
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-            answered = ~jnp.isnan(view.probed) & (view.num_samples > 0)
-            loss = state.last_loss if self.loss == "last" else jnp.where(answered, view.probed, jnp.inf)
+            known = state.last_loss if self.loss == "last" else view.probed
+            # clients without images come last
+            loss = jnp.where((view.num_samples > 0) & ~jnp.isnan(known), known, jnp.inf)
             selected = ops.smallest(loss, params.k, view.available, jax.random.uniform(key, loss.shape))
             return state, Cohort(selected, jnp.full(selected.shape, jnp.nan))
 

@@ -30,16 +30,16 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """Nothing to set."""
+    """A scheme without settings."""
 
     names = (Name("local-accuracy"),)
 
     def params(self, problem: Problem) -> Params:
-        """The options as arrays."""
+        """Return the options as arrays."""
         return as_arrays(Params, k=problem.cohort_size)
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
 
         def init(key: PRNGKeyArray, params: Params) -> tuple[()]:
             return ()

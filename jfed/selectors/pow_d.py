@@ -50,7 +50,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """What a user may set."""
+    """Settings of power-of-choice."""
 
     names = (
         Name("pow-d", aliases=("powd",)),
@@ -65,7 +65,7 @@ class Options(SelectorOptions):
     form: Literal["pow-d", "cpow-d", "rpow-d"] = static("pow-d")
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         k, num_clients = problem.cohort_size, problem.num_clients
         d = min(num_clients, -(-3 * k // 2)) if self.d is None else self.d
         require(d >= k, f"pow-d needs at least as many candidates as it selects: d = {d} is less than k = {k}.")
@@ -74,7 +74,7 @@ class Options(SelectorOptions):
         return as_arrays(Params, k=k, d=d, b=self.b)
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
 
         def init(key: PRNGKeyArray, params: Params) -> State:
             return State(last_loss=jnp.full(dims.num_clients, jnp.inf, jnp.result_type(float)))

@@ -63,7 +63,7 @@ class State(NamedTuple):
 
 
 def lower_bound(state: State, params: Params, context: Float[Array, "clients features"]) -> Float[Array, " clients"]:
-    """tau-bar of each client, Eqs. (17) to (19)."""
+    """Return tau-bar of each client, Eqs. (17) to (19)."""
     c = context.T
     factor = ops.cholesky(state.gram + params.ridge * jnp.eye(c.shape[0])[:, :, None])
     half = ops.forward(factor, c)  # L^-1 c, so that c' H^-1 c is its square and c' H^-1 b its product with L^-1 b
@@ -81,7 +81,7 @@ def choose(
     most: int,
     tie_break: Float[Array, " clients"],
 ) -> Bool[Array, " clients"]:
-    """Algorithm 1: min(k, available) clients that minimise V max tau - sum Z, P4 of Eq. (21).
+    """Return the min(k, available) clients that minimise V max tau - sum Z, P4 of Eq. (21), by Algorithm 1.
 
     Args:
         time: tau-bar, finite and not negative.
@@ -115,7 +115,7 @@ def choose(
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """What a user may set."""
+    """Settings of RBCS-F."""
 
     names = (
         Name("rbcs-f", {}, "V", "V", examples=("20",)),
@@ -129,7 +129,7 @@ class Options(SelectorOptions):
     estimate: Literal["ridge", "truth"] = static("ridge")
 
     def params(self, problem: Problem) -> Params:
-        """Check the options and turn them into arrays."""
+        """Return the options as arrays, after checking them."""
         k, num_clients, beta = problem.cohort_size, problem.num_clients, self.beta
         for name in ("V", "alpha"):
             value = getattr(self, name)
@@ -153,7 +153,7 @@ class Options(SelectorOptions):
         )
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
         num_clients, num_features = dims.num_clients, len(dims.features)
 
         def init(key: PRNGKeyArray, params: Params) -> State:

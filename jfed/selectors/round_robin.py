@@ -39,16 +39,16 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """Nothing to set."""
+    """A scheme without settings."""
 
     names = (Name("round-robin"),)
 
     def params(self, problem: Problem) -> Params:
-        """The options as arrays."""
+        """Return the options as arrays."""
         return as_arrays(Params, k=problem.cohort_size)
 
     def make(self, dims: Dims) -> Selector:
-        """The selector."""
+        """Return the selector."""
         num_clients = dims.num_clients
 
         def distance(state: State) -> Int[Array, " clients"]:

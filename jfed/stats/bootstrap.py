@@ -16,7 +16,7 @@ BATCH = 1000  # resamples held in memory at once
 
 
 def iqm(values: ArrayLike, axis: int = -1) -> np.ndarray:
-    """Interquartile mean: the mean of the middle half, in the unit of the values.
+    """Return the interquartile mean: the mean of the middle half, in the unit of the values.
 
     floor(n / 4) values are left out at each end. If n is no multiple of 4 that is less than a quarter, and more than
     half remain: 3 of 5, 4 of 6, 5 of 7; for n < 4 nothing is left out and this is the mean. A NaN among the values
@@ -48,7 +48,7 @@ def bootstrap_interval(
     resamples: int = 9999,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Interval of the mean, interquartile mean or median of paired differences, by `scipy.stats.bootstrap`.
+    """Return an interval of the mean, interquartile mean or median of paired differences, by `scipy.stats.bootstrap`.
 
     If the differences are the same on every seed, up to rounding, the percentile interval is that one point, which
     says only that the resamples did not vary; BCa divides by their spread and is NaN. BCa estimates its acceleration by
@@ -106,7 +106,7 @@ def ratio_of_medians(
     resamples: int = 9999,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Percentile interval of median(numerator) / median(denominator), such as rounds to a target of two schemes.
+    """Return a percentile interval of median(numerator) / median(denominator), such as rounds to a target.
 
     A resample draws seeds, each with both of its values, so that what the seed does to both schemes cancels. Values may
     be inf, where a run never reached the target (censored). A median that is a mean of two values is inf if either is.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from jfed.results.frames import require_alpha, require_scheme, scores_by_scheme
+from jfed.results.frames import require_alpha, require_scheme, scores_by_scheme, versions_note
 from jfed.stats.comparison import Comparison, Comparisons, Correction, Test, best_group
 from jfed.stats.intervals import benjamini_hochberg, cut_at_zero, holm, t_interval
 from jfed.stats.omnibus import Friedman, friedman
@@ -139,7 +139,10 @@ def compare(
         )
     means = _means(scores, paired)
     omnibus = _omnibus(scores, higher_is_better) if paired else None
-    return Comparisons(metric, higher_is_better, alpha, baseline, test, correction, paired, means, tuple(rows), omnibus)
+    return Comparisons(
+        metric, higher_is_better, alpha, baseline, test, correction, paired, means, tuple(rows), omnibus,
+        versions_note(frame),
+    )  # fmt: skip
 
 
 def _omnibus(scores: Mapping[str, pd.Series], higher_is_better: bool) -> Friedman | None:
@@ -149,7 +152,7 @@ def _omnibus(scores: Mapping[str, pd.Series], higher_is_better: bool) -> Friedma
 
 
 def _pairs_by_seed(scores: Mapping[str, pd.Series], pairs: list[tuple[str, str]], asked: bool | None) -> bool:
-    """Whether to pair: unless no two share a seed."""
+    """Return whether to pair: unless no two schemes share a seed."""
     if asked is False:
         return False
     apart = [(a, b) for a, b in pairs if scores[a].index.intersection(scores[b].index).empty]
@@ -193,7 +196,7 @@ def _any_seeds(a: pd.Series, b: pd.Series, higher_is_better: bool) -> _Pair:
 
 
 def _tests(numbers: Paired, enough: int, paired: bool) -> dict[str, float]:
-    """Raw p-values; a test by ranks or signs that could not reach the level has none."""
+    """Return raw p-values; a test by ranks or signs that could not reach the level has none."""
     able = numbers.n >= enough or numbers.identical or not paired
     ranks, flips = (numbers.p_wilcoxon, numbers.p_sign_flip) if able else (NAN, NAN)
     return {"t": numbers.p_t, "wilcoxon": ranks, "sign-flip": flips}
@@ -215,7 +218,7 @@ def _failed(scores: pd.Series) -> tuple:
 
 
 def _means(scores: Mapping[str, pd.Series], paired: bool) -> tuple[tuple[str, float, int], ...]:
-    """Each scheme's mean, if paired over the seeds that all schemes without failures have; and its failed runs."""
+    """Return each scheme's mean and its failed runs; if paired, over the seeds that schemes without failures share."""
     finished: dict[str, Any] = {s: v[np.isfinite(v.to_numpy())] for s, v in scores.items()}
     sound = [v.index for s, v in finished.items() if len(v) == len(scores[s])]
     common = functools.reduce(lambda a, b: a.intersection(b), sound) if paired and sound else pd.Index([])
@@ -228,7 +231,7 @@ def _means(scores: Mapping[str, pd.Series], paired: bool) -> tuple[tuple[str, fl
 
 
 def _notes(numbers: Paired, enough: int, paired: bool) -> tuple[str, str]:
-    """Why there is no t-test, and why no test by ranks or signs; empty if there is one."""
+    """Return why there is no t-test, and why no test by ranks or signs; empty if there is one."""
     if numbers.n < 2 or (not paired and np.isnan(numbers.p_t) and not numbers.constant):
         return "needs >= 2 seeds", "needs >= 2 seeds" if paired else ""
     if numbers.identical:
@@ -238,12 +241,12 @@ def _notes(numbers: Paired, enough: int, paired: bool) -> tuple[str, str]:
 
 
 def _direction(test: Test, numbers: Paired) -> int:
-    """Which scheme has the larger scores, by what the deciding test looks at."""
+    """Return which scheme has the larger scores, by what the deciding test looks at."""
     return numbers.rank_direction if test == "wilcoxon" else int(np.sign(np.nan_to_num(numbers.difference)))
 
 
 def _verdict(numbers: Paired, failed: bool, p: float, alpha: float, direction: int) -> str:
-    """`direction` is 1 if the scheme looks better."""
+    """Return the verdict; `direction` is 1 if the scheme looks better."""
     if failed:
         return "failed runs"
     if numbers.identical:

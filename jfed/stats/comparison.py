@@ -54,7 +54,7 @@ class Comparisons:
     if paired, the mean is over the seeds that all schemes without failures have in common, if there
     are any. `baseline` is None if `rows` are all pairs. `test` decides the verdicts. `omnibus` is
     Friedman's test over the seeds that all schemes finished, columns in that order; None with fewer
-    than three schemes or two such seeds.
+    than three schemes or two such seeds. `remarks` are notes on the runs themselves.
     """
 
     metric: str
@@ -67,9 +67,10 @@ class Comparisons:
     schemes: tuple[tuple[str, float, int], ...]
     rows: tuple[Comparison, ...]
     omnibus: Friedman | None
+    remarks: tuple[str, ...] = ()
 
     def frame(self) -> pd.DataFrame:
-        """One row per comparison, every field at full precision, the metric's name in front."""
+        """Return one row per comparison, every field at full precision, the metric's name in front."""
         rows = [{"metric": self.metric, **asdict(row)} for row in self.rows]
         frame = pd.DataFrame(rows)
         for column in ("failed_scheme", "failed_reference"):
@@ -79,7 +80,7 @@ class Comparisons:
 
 
 def best_group(comparisons: Comparisons) -> frozenset[str]:
-    """The scheme with the best mean, and all those not shown to be worse than it.
+    """Return the scheme with the best mean, and all those not shown to be worse than it.
 
     Schemes with failed runs are left out. Empty if nothing was tested against the best scheme, if a test says that
     another is better than it (on other seeds, or by ranks), or if `comparisons` has a baseline that is not itself the

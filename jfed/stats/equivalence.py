@@ -154,12 +154,12 @@ def _checked(differences: ArrayLike, alpha: float) -> np.ndarray:
 
 
 def _rounding(d: np.ndarray, margin: float) -> float:
-    """Differences and distances up to this are rounding error."""
+    """Return the size up to which differences and distances are rounding error."""
     return float(64 * np.finfo(float).eps) * max(margin, float(np.max(np.abs(d))))
 
 
 def _mean_and_error(d: np.ndarray, rounding: float) -> tuple[float, float, str]:
-    """Mean, its standard error (0 if the differences are constant, NaN for one seed), and a note."""
+    """Return the mean, its standard error (0 if the differences are constant, NaN for one seed), and a note."""
     if d.size < 2:
         return float(d[0]), NAN, "needs >= 2 seeds"
     # What rounding leaves of a constant difference would give a t in the millions.
@@ -169,7 +169,7 @@ def _mean_and_error(d: np.ndarray, rounding: float) -> tuple[float, float, str]:
 
 
 def _p_above(distance: float, error: float, n: int, rounding: float) -> float:
-    """One-sided p-value that the mean lies above a bound, `distance` being the observed excess."""
+    """Return the one-sided p-value that the mean lies above a bound, `distance` being the observed excess."""
     if n < 2:
         return NAN
     if error == 0:
@@ -178,5 +178,5 @@ def _p_above(distance: float, error: float, n: int, rounding: float) -> float:
 
 
 def _half_width(error: float, n: int, alpha: float) -> float:
-    """From the mean to its one-sided confidence limit; NaN if there is no t."""
+    """Return the distance from the mean to its one-sided confidence limit; NaN if there is no t."""
     return float(stats.t.isf(alpha, n - 1)) * error if n > 1 and error > 0 else NAN

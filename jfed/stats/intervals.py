@@ -38,7 +38,7 @@ from scipy import stats
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
-    """Holm-adjusted p-values of one family, shape (m,); a NaN stays NaN.
+    """Return the Holm-adjusted p-values of one family, shape (m,); a NaN stays NaN.
 
     A comparison without a p-value still counts as a member of the family (with p = 1): the family
     was named beforehand, and does not shrink because of what the runs did.
@@ -54,7 +54,7 @@ def holm(p_values: np.ndarray) -> np.ndarray:
 
 
 def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
-    """Adjusted p-values that hold the false discovery rate, shape (m,); NaN as in `holm`.
+    """Return adjusted p-values that hold the false discovery rate, shape (m,); NaN as in `holm`.
 
     Source: Benjamini and Hochberg (1995), Controlling the false discovery rate. Valid for independent and for
     positively dependent statistics, as those against a common baseline are.
@@ -65,7 +65,7 @@ def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
 
 
 def t_interval(mean: float, sd: float, n: int, level: float) -> tuple[float, float]:
-    """Two-sided t interval of a mean at confidence `level`, in the mean's units.
+    """Return the two-sided t interval of a mean at confidence `level`, in the mean's units.
 
     NaN for n < 2; a single point where sd is 0.
     """

@@ -4,7 +4,7 @@ import math
 
 
 def format_p(p: float, alpha: float = 0.05) -> str:
-    """A p-value with two digits, "<1e-4" below that, and "" for NaN.
+    """Return a p-value with two digits, "<1e-4" below that, and "" for NaN.
 
     More digits appear where rounding would move it across `alpha` (0.04996 is not "0.050") or to 1.
     """
@@ -20,7 +20,7 @@ def format_p(p: float, alpha: float = 0.05) -> str:
 
 
 def decimals_for(scales: list[float]) -> int:
-    """Decimals that show two digits of the smallest finite positive scale (0 to 12)."""
+    """Return the number of decimals that shows two digits of the smallest finite positive scale (0 to 12)."""
     usable = [scale for scale in scales if math.isfinite(scale) and scale > 0]
     if not usable:
         return 3
@@ -28,7 +28,7 @@ def decimals_for(scales: list[float]) -> int:
 
 
 def format_number(value: float, decimals: int) -> str:
-    """Fixed decimals; a value that would round to 0 keeps one digit, a very large one four; "" for NaN."""
+    """Return fixed decimals; a value that would round to 0 keeps one digit, a very large one four; "" for NaN."""
     if math.isnan(value):
         return ""
     if abs(value) >= 1e12:
@@ -39,7 +39,7 @@ def format_number(value: float, decimals: int) -> str:
 
 
 def format_interval(low: float, high: float, decimals: int, open_at_zero: bool = False) -> str:
-    """`[low, high]`, with a round bracket at the end that was cut at 0; "" for NaN."""
+    """Return `[low, high]`, with a round bracket at the end that was cut at 0; "" for NaN."""
     if math.isnan(low):
         return ""
     left = "(" if open_at_zero and low == 0 else "["
@@ -49,7 +49,7 @@ def format_interval(low: float, high: float, decimals: int, open_at_zero: bool =
 
 
 def format_seeds(seeds: tuple, most: int = 8) -> str:
-    """Seeds in words, the long list cut short."""
+    """Return seeds in words, a long list cut short."""
     shown = ", ".join(map(str, seeds[:most]))
     rest = len(seeds) - most
     return f"{shown} and {rest} more" if rest > 0 else shown

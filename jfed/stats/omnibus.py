@@ -113,7 +113,7 @@ def _by_permutation(ranks: np.ndarray) -> float:
 
 
 def rank(scores: ArrayLike, *, higher_is_better: bool = True) -> np.ndarray:
-    """Ranks within each row of `scores`, shape (n, k): 1 is best, equal scores share their mean rank.
+    """Return ranks within each row of `scores`, shape (n, k): 1 is best, equal scores share their mean rank.
 
     Raises:
         ValueError: scores are not a finite matrix with at least one row and one column.
@@ -125,20 +125,20 @@ def rank(scores: ArrayLike, *, higher_is_better: bool = True) -> np.ndarray:
 
 
 def chi_square(mean_ranks: ArrayLike, n: int) -> float:
-    """Friedman's statistic of k mean ranks over n rows, without correction for ties."""
+    """Return Friedman's statistic of k mean ranks over n rows, without correction for ties."""
     r = np.asarray(mean_ranks, dtype=float)
     k = len(r)
     return float(12 * n / (k * (k + 1)) * np.sum((r - (k + 1) / 2) ** 2))
 
 
 def iman_davenport(chi2: float, n: int, k: int) -> float:
-    """Iman and Davenport's F from Friedman's statistic of n rows and k columns; infinite at its maximum."""
+    """Return Iman and Davenport's F from Friedman's statistic of n rows and k columns; infinite at its maximum."""
     room = n * (k - 1) - chi2
     return (n - 1) * chi2 / room if room > 0 else math.inf
 
 
 def critical_difference(n: int, k: int, alpha: float = 0.05) -> float:
-    """How far two of k mean ranks over n seeds must lie apart to differ at family-wise level `alpha`.
+    """Return the distance at which two of k mean ranks over n seeds differ at family-wise level `alpha`.
 
     Nemenyi's test: the quantile of the studentized range with k groups and infinitely many degrees
     of freedom, over sqrt 2, times sqrt(k (k + 1) / (6 n)).
@@ -157,7 +157,7 @@ def critical_difference(n: int, k: int, alpha: float = 0.05) -> float:
 
 
 def cliques(mean_ranks: ArrayLike, cd: float) -> tuple[tuple[int, ...], ...]:
-    """The bars of a critical-difference diagram: largest groups within which nothing was shown.
+    """Return the bars of a critical-difference diagram: largest groups within which nothing was shown.
 
     Args:
         mean_ranks: (k,) finite, 1 is best.

@@ -58,7 +58,7 @@ class Ordering:
 
 
 def page(scores: ArrayLike, *, higher_is_better: bool = True) -> Page:
-    """Page's test of a trend: do schemes get worse along the predicted order, on the whole?
+    """Return Page's test of a trend: whether schemes get worse along the predicted order, on the whole.
 
     L adds up predicted rank times observed rank; its null distribution treats all orders of a
     seed's ranks as equally likely. That distribution is exact for at most 8 schemes and 100 seeds,
@@ -141,7 +141,7 @@ def intersection_union(
 
 
 def _step(better: np.ndarray, worse: np.ndarray, higher_is_better: bool, test: str) -> tuple[float, float, str]:
-    """Mean difference, one-sided p-value and note of one step."""
+    """Return the mean difference, one-sided p-value and note of one step."""
     pair = measure(better, worse, higher_is_better=higher_is_better)
     sign = 1.0 if higher_is_better else -1.0
     if pair.identical:
@@ -156,7 +156,7 @@ def _step(better: np.ndarray, worse: np.ndarray, higher_is_better: bool, test: s
 
 
 def _page_exact(ranks: np.ndarray, statistic: float) -> float:
-    """P(L >= statistic) when each row's ranks, ties included, come in random order."""
+    """Return P(L >= statistic) when each row's ranks, ties included, come in random order."""
     known: dict[tuple[int, ...], np.ndarray] = {}
     total = np.ones(1)
     for row in np.sort(np.rint(2 * ranks).astype(int), axis=1):  # doubled, so that mid-ranks are whole
@@ -169,7 +169,7 @@ def _page_exact(ranks: np.ndarray, statistic: float) -> float:
 
 
 def _page_normal(ranks: np.ndarray, statistic: float) -> float:
-    """The same by a normal approximation, for more seeds or schemes."""
+    """Return the same by a normal approximation, for more seeds or schemes."""
     n, k = ranks.shape
     # A row adds S(predicted) S(ranks) / (k - 1), with S the sum of squares about the mean, and
     # S(predicted) = k (k^2 - 1) / 12.

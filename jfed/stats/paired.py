@@ -47,7 +47,7 @@ class Paired:
 
 
 def seeds_needed(num_comparisons: int, alpha: float = 0.05) -> int:
-    """Fewest seeds with which an exact Wilcoxon or sign-flip test can reach `alpha`.
+    """Return the fewest seeds with which an exact Wilcoxon or sign-flip test can reach `alpha`.
 
     With n seeds the smallest two-sided p-value is 2 / 2**n; Holm and Bonferroni multiply the
     smallest of `num_comparisons` p-values by their number. At 0.05 this gives 6, 7, 8, 9, 10, 10,
@@ -130,7 +130,7 @@ def measure(scheme: np.ndarray, reference: np.ndarray, *, higher_is_better: bool
 
 
 def _rounding(scheme: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """For each seed, how far its difference may be off by rounding; 0 for whole numbers, which have no error.
+    """Return how far each seed's difference may be off by rounding; 0 for whole numbers, which have no error.
 
     The engine works in float32 and pandas widens it to float64, so the precision is read off the values themselves.
     """
@@ -146,7 +146,7 @@ def _rounding(scheme: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 
 def _tied(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """The differences, those made equal whose sizes are the same up to rounding, and those 0 that may be."""
+    """Return the differences, made equal where their sizes are the same up to rounding, and 0 where they may be."""
     size = np.where(np.abs(differences) <= rounding, 0.0, np.abs(differences))
     order = np.argsort(size, kind="stable")
     sizes, slack = size[order], rounding[order]
@@ -159,7 +159,7 @@ def _tied(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
 
 
 def _a12(better: np.ndarray, other: np.ndarray) -> float:
-    """Chance that a run of the scheme beats a run of the reference, on whatever seeds, ties counted half."""
+    """Return the chance that a run of the scheme beats a run of the reference, on whatever seeds, ties counted half."""
     if not len(better):
         return NAN
     above = np.searchsorted(np.sort(other), better, "left") + np.searchsorted(np.sort(other), better, "right")
@@ -167,14 +167,14 @@ def _a12(better: np.ndarray, other: np.ndarray) -> float:
 
 
 def _correlation(scheme: np.ndarray, reference: np.ndarray) -> float:
-    """Pearson correlation of the two schemes' scores over seeds; NaN if either never varies."""
+    """Return Pearson's correlation of the two schemes' scores over seeds; NaN if either never varies."""
     if len(scheme) < 2 or np.ptp(scheme) == 0 or np.ptp(reference) == 0:
         return NAN
     return float(np.corrcoef(scheme, reference)[0, 1])
 
 
 def _variance_saved(scheme: np.ndarray, reference: np.ndarray, sd: float) -> float:
-    """1 - var(a - b) / (var a + var b): what pairing saved against independent seeds.
+    """Return 1 - var(a - b) / (var a + var b): what pairing saved against independent seeds.
 
     Negative where the schemes' scores move against each other.
     """

@@ -37,7 +37,7 @@ class Plan:
 
 
 def power(n: int, d_z: float, alpha: float = 0.05) -> float:
-    """Probability that the two-sided paired t-test on n seeds rejects at level alpha.
+    """Return the probability that the two-sided paired t-test on n seeds rejects at level alpha.
 
     Args:
         n: seeds, at least 2.
@@ -62,7 +62,7 @@ def power(n: int, d_z: float, alpha: float = 0.05) -> float:
 
 
 def seeds_for(d_z: float, *, power: float = 0.8, alpha: float = 0.05, num_comparisons: int = 1) -> int:
-    """Fewest seeds with which a true effect `d_z` is found with probability `power`.
+    """Return the fewest seeds with which a true effect `d_z` is found with probability `power`.
 
     Args:
         d_z: effect as in the function `power`, not 0.
@@ -133,7 +133,7 @@ def plan(pilot_differences: ArrayLike, *, power: float = 0.8, alpha: float = 0.0
 
 
 def detectable(n: int, *, power: float = 0.8, alpha: float = 0.05, num_comparisons: int = 1) -> float:
-    """Smallest effect d_z that n seeds find with probability `power`.
+    """Return the smallest effect d_z that n seeds find with probability `power`.
 
     Args:
         n: seeds, at least 2.
@@ -158,7 +158,7 @@ def _require_seeds(n: int) -> None:
 
 
 def _level(power: float, alpha: float, num_comparisons: int) -> float:
-    """Level of one comparison, after checks."""
+    """Return the level of one comparison, after checks."""
     require_alpha(alpha)
     if not 0.0 < power < 1.0:
         raise ValueError(f"power must lie strictly between 0 and 1, got {power}")
@@ -168,7 +168,7 @@ def _level(power: float, alpha: float, num_comparisons: int) -> float:
 
 
 def _exceeds(t: float, n: int, d_z: float) -> float:
-    """P(|T| >= t) for the paired t of n seeds with true effect d_z >= 0.
+    """Return P(|T| >= t) for the paired t of n seeds with true effect d_z >= 0.
 
     T^2 is noncentral F with 1 and n - 1 degrees of freedom. SciPy's noncentral t has NaN for its
     far tail, and its noncentral F is wrong at 0 and fails far out, hence the other two forms.
@@ -182,7 +182,7 @@ def _exceeds(t: float, n: int, d_z: float) -> float:
 
 
 def _effect(t: float, n: int, probability: float) -> float:
-    """The d_z >= 0 with P(|T| >= t) = probability; 0 if even no effect reaches it."""
+    """Return the d_z >= 0 with P(|T| >= t) = probability; 0 if even no effect reaches it."""
     if _exceeds(t, n, 0.0) >= probability:
         return 0.0
     high = 1.0
@@ -193,7 +193,7 @@ def _effect(t: float, n: int, probability: float) -> float:
 
 
 def _seeds(d_z: float, power: float, level: float) -> int | None:
-    """Fewest seeds, found by doubling and halving since power grows with n; None above the most that are tried."""
+    """Return the fewest seeds, by doubling and halving since power grows with n; None above the most that are tried."""
 
     def enough(n: int) -> bool:
         return _exceeds(float(stats.t.isf(level / 2, n - 1)), n, d_z) >= power

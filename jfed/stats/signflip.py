@@ -90,7 +90,7 @@ def sign_flip(
 
 
 def _tail(d: np.ndarray, threshold: float) -> float:
-    """Share of all sign patterns of `d`, shape (n,), whose sum reaches `threshold`.
+    """Return the share of all sign patterns of `d`, shape (n,), whose sum reaches `threshold`.
 
     Each pattern is one of the first half of `d` and one of the second, so 2 sorted lists of 2^(n/2)
     sums replace 2^n patterns.
@@ -102,7 +102,7 @@ def _tail(d: np.ndarray, threshold: float) -> float:
 
 
 def _sums(d: np.ndarray) -> np.ndarray:
-    """Sums of all sign patterns of `d`, shape (2^n,)."""
+    """Return the sums of all sign patterns of `d`, shape (2^n,)."""
     sums = np.zeros(1)
     for value in d:
         sums = np.concatenate([sums - value, sums + value])
@@ -110,7 +110,7 @@ def _sums(d: np.ndarray) -> np.ndarray:
 
 
 def _hits(d: np.ndarray, threshold: float, both: bool, resamples: int, seed: int) -> int:
-    """How many random sign patterns reach `threshold`, or minus it where `both`."""
+    """Return how many random sign patterns reach `threshold`, or minus it where `both`."""
     rng = np.random.default_rng(seed)
     # All patterns of a group of differences in a table: one random index picks the signs of the whole group.
     tables = [_sums(group) for group in np.array_split(d, -(-len(d) // GROUP))]

@@ -37,14 +37,14 @@ class Summary:
     rows: tuple[SchemeSummary, ...]
 
     def frame(self) -> pd.DataFrame:
-        """One row per scheme at full precision, the metric's name in front."""
+        """Return one row per scheme at full precision, the metric's name in front."""
         frame = pd.DataFrame([{"metric": self.metric, **asdict(row)} for row in self.rows])
         frame["failed"] = [" ".join(map(str, seeds)) for seeds in frame["failed"]]
         return frame
 
 
 def summarise(frame: pd.DataFrame, metric: str, alpha: float = 0.05) -> Summary:
-    """Mean, standard deviation and pointwise t interval of each scheme over its finished runs.
+    """Return the mean, standard deviation and pointwise t interval of each scheme over its finished runs.
 
     Args:
         frame: one row per (scheme, seed), with columns `scheme`, `seed` and `metric`.
@@ -69,7 +69,7 @@ def summarise(frame: pd.DataFrame, metric: str, alpha: float = 0.05) -> Summary:
 
 
 def jain(counts: ArrayLike) -> np.ndarray:
-    """Jain's fairness index over the last axis: (sum x)^2 / (n sum x^2).
+    """Return Jain's fairness index over the last axis: (sum x)^2 / (n sum x^2).
 
     1 if all n clients have the same count, 1/n if one client has everything; NaN if no client has
     anything. Equal to 1 / (1 + coefficient_of_variation**2).
@@ -91,7 +91,7 @@ def jain(counts: ArrayLike) -> np.ndarray:
 
 
 def coefficient_of_variation(counts: ArrayLike) -> np.ndarray:
-    """Standard deviation over mean, over the last axis, with n (not n - 1) in the denominator.
+    """Return standard deviation over mean, over the last axis, with n (not n - 1) in the denominator.
 
     0 if all counts are equal, sqrt(n - 1) if one client has everything, NaN if all are 0. Shapes
     and errors as `jain`. Source: Jain, Chiu and Hawe (1984), who compare it with their index.
@@ -101,7 +101,7 @@ def coefficient_of_variation(counts: ArrayLike) -> np.ndarray:
 
 
 def entropy(counts: ArrayLike) -> np.ndarray:
-    """Shannon entropy of the clients' shares over the last axis, divided by ln n.
+    """Return Shannon's entropy of the clients' shares over the last axis, divided by ln n.
 
     1 if all counts are equal, 0 if one client has everything; NaN if all are 0 or n is 1. Shapes
     and errors as `jain`. Source: Shannon (1948); the normalised form is Pielou's (1966) evenness.
@@ -115,7 +115,7 @@ def entropy(counts: ArrayLike) -> np.ndarray:
 
 
 def gini(counts: ArrayLike) -> np.ndarray:
-    """Gini coefficient over the last axis: mean absolute difference of two clients / (2 mean).
+    """Return the Gini coefficient over the last axis: mean absolute difference of two clients / (2 mean).
 
     0 if all counts are equal, (n - 1) / n if one client has everything, NaN if all are 0. Shapes
     and errors as `jain`. Source: Gini (1912), Variabilita e mutabilita; computed from the sorted
@@ -137,6 +137,6 @@ def _counts(counts: ArrayLike) -> np.ndarray:
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Quotient that is NaN, without a warning, where the denominator is 0."""
+    """Return a quotient that is NaN, without a warning, where the denominator is 0."""
     nothing = np.full(np.shape(below), np.nan)
     return np.divide(above, below, out=nothing, where=np.asarray(below) > 0)[()]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from jfed.results.alike import COLUMNS
 from jfed.results.frames import KEYS
 
 
@@ -23,7 +24,7 @@ class Choice:
     note: str
 
     def settings(self) -> tuple[str, ...]:
-        """A second note: what was chosen for each scheme that had a choice."""
+        """Return a second note: what was chosen for each scheme that had a choice."""
         points = {s: {k: v for k, v in p.items() if not pd.isna(v) and v != ""} for s, p in self.chosen.items()}
         said = [f"{scheme} {_text(point)}" for scheme, point in points.items() if point]
         return (f"Chosen: {'; '.join(said)}.",) if said else ()
@@ -36,7 +37,7 @@ def choose(
     tune_seeds: Iterable[int] | None = None,
     higher_is_better: bool = True,
 ) -> Choice:
-    """For each scheme the setting with the best mean over the tune seeds, and its runs on all other seeds.
+    """Return each scheme's setting with the best mean over the tune seeds, and its runs on all other seeds.
 
     The best of several noisy means is too good on average, the more so the more settings were tried: it was chosen for
     its luck as well. On fresh seeds the luck is gone. A setting with a failed tune run, whose score is NaN or infinite,
@@ -93,7 +94,7 @@ def choose(
 
 
 def _checked(frame: pd.DataFrame, metric: str, settings: list[str]) -> pd.DataFrame:
-    """The columns that count, with names of schemes as text and scores as floats."""
+    """Return the columns that count, with names of schemes as text and scores as floats."""
     if not settings:
         raise ValueError("name at least one setting to choose")
     columns = [*KEYS, metric, *settings]
@@ -102,7 +103,8 @@ def _checked(frame: pd.DataFrame, metric: str, settings: list[str]) -> pd.DataFr
             raise ValueError(f"the frame has no column {column!r}; there are {', '.join(map(str, frame.columns))}")
     if len(set(columns)) < len(columns):
         raise ValueError("scheme, seed, the metric and the settings must be different columns")
-    runs: Any = frame[columns].reset_index(drop=True)
+    told = [name for name in COLUMNS if name in frame.columns and name not in columns]
+    runs: Any = frame[[*columns, *told]].reset_index(drop=True)
     if runs[list(KEYS)].isna().to_numpy().any():
         raise ValueError("a row of the frame has no scheme or no seed")
     try:
@@ -118,7 +120,7 @@ def _checked(frame: pd.DataFrame, metric: str, settings: list[str]) -> pd.DataFr
 
 
 def _mean(scheme: str, point: dict[str, Any], group: pd.DataFrame, metric: str, seeds: list) -> float:
-    """A setting's mean score over the seeds it is chosen on, NaN if one of those runs has failed."""
+    """Return a setting's mean score over the seeds it is chosen on, NaN if one of those runs has failed."""
     scores = group.set_index("seed")[metric]
     if missing := [seed for seed in seeds if seed not in scores.index]:
         raise ValueError(

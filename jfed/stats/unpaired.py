@@ -34,7 +34,7 @@ class Unpaired:
     note: str
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Welch's two-sided t interval of the difference, in the metric's unit; NaN where there is no t-test.
+        """Return Welch's two-sided t interval of the difference, in the metric's unit; NaN where there is no t-test.
 
         Raises:
             ValueError: a level outside (0, 1).
@@ -119,12 +119,12 @@ def _mean(x: np.ndarray) -> float:
 
 
 def _constant(x: np.ndarray) -> bool:
-    """Whether finite values are the same up to rounding, which would pass for a tiny variance."""
+    """Return whether finite values are the same up to rounding, which would pass for a tiny variance."""
     return bool(np.ptp(x) <= 64 * np.finfo(float).eps * np.abs(x).max())
 
 
 def _welch(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float, float, str]:
-    """Standard error, degrees of freedom, t, p and note, for finite values."""
+    """Return standard error, degrees of freedom, t, p and note, for finite values."""
     # From the moments: given the values, SciPy warns about a group without variance, which is allowed here.
     if min(len(x), len(y)) < 2:
         return NAN, NAN, NAN, NAN, "no t-test: needs >= 2 runs in each group"
@@ -141,7 +141,7 @@ def _welch(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float, float, st
 
 
 def _ranks(x: np.ndarray, y: np.ndarray) -> tuple[float, bool, float]:
-    """Two-sided Mann-Whitney p-value, whether it is exact, and P(X > Y) + P(X = Y) / 2."""
+    """Return the two-sided Mann-Whitney p-value, whether it is exact, and P(X > Y) + P(X = Y) / 2."""
     both = np.concatenate([x, y])
     if (both == both[0]).all() or (np.isfinite(both).all() and _constant(both)):
         return 1.0, True, 0.5
@@ -152,7 +152,7 @@ def _ranks(x: np.ndarray, y: np.ndarray) -> tuple[float, bool, float]:
 
 
 def _exact_with_ties(x: np.ndarray, y: np.ndarray) -> float:
-    """Twice the smaller tail of the rank sum, over all ways to pick as many runs as the smaller group has."""
+    """Return twice the smaller tail of the rank sum, over all ways to pick as many runs as the smaller group has."""
     doubled = np.rint(2 * stats.rankdata(np.concatenate([x, y]))).astype(int)  # whole numbers, ties or not
     picked = doubled[: len(x)] if len(x) <= len(y) else doubled[len(x) :]
     size, observed = len(picked), picked.sum()

@@ -35,13 +35,13 @@ class Components:
     left_out: tuple[str, ...]  # factors with a single level
 
     def frame(self) -> pd.DataFrame:
-        """One row per factor, and the residual last."""
+        """Return one row per factor, and the residual last."""
         rest = Component("residual", self.n, self.residual, self.residual, share(self.residual, self.total), False)
         return pd.DataFrame([asdict(row) for row in (*self.rows, rest)])
 
 
 def components(frame: pd.DataFrame, metric: str, factors: Sequence[str] = SEEDS) -> Components:
-    """Random-effects analysis of variance by the method of moments; balanced, crossed, one run per combination.
+    """Return variance components of random effects by moments; balanced, crossed, one run per combination.
 
     The model is a run's score = mean + one effect per factor + residual, all independent, with variances v_f and v.
     Let factor f have L levels among N runs, so that each level has N / L of them. The mean of a level varies by its own
@@ -112,7 +112,7 @@ def share(part: float, total: float) -> float:
 
 
 def _grid(frame: pd.DataFrame, metric: str, levels: dict[str, list]) -> np.ndarray:
-    """The scores with one axis per factor; each combination must have one finished run."""
+    """Return the scores with one axis per factor; each combination must have one finished run."""
     names = list(levels)
 
     def text(cell: Sequence) -> str:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from jfed.catalog import scheme as method
 from jfed.claims import Claim, judge, judge_all, read, verdicts_table
@@ -76,6 +77,25 @@ def test_a_trend_over_schemes():
     assert verdict({"trend": ["a", "b", "c"]}, same) == "not supported"  # the same number on every seed: no effect
 
 
+@pytest.mark.parametrize("kind", ["order", "levels"])
+def test_a_reversed_step_is_one_of_several(kind):
+    """Any step may be the reversed one, so that its p-value is multiplied by their number (Bonferroni)."""
+    lifted = {"a": 3.0, "b": 2.0, "c": 1.0, "d": 1.055}
+    if kind == "order":
+        frame, test = table(**lifted), {"order": [*lifted]}
+    else:
+        frame = pd.concat([table(**{s: x}).assign(scheme="x", k=s) for s, x in lifted.items()])
+        frame["metric"] = table(**lifted)["metric"].to_numpy()
+        test = {"levels": {"k": [*lifted]}}
+    c, d = (frame.metric[frame["scheme" if kind == "order" else "k"] == s].to_numpy() for s in "cd")
+    p = stats.ttest_rel(d, c, alternative="greater").pvalue
+    found = evaluate({"metric": "metric", **test}, Runs(frame))
+    assert 0.05 / 3 < p < 0.05 and found.opposite == pytest.approx(3 * p)
+    assert settled(found).verdict != "contradicted"
+    two = {"order": ["c", "d"]} if kind == "order" else {"levels": {"k": ["c", "d"]}}
+    assert verdict(two, frame) == "contradicted"
+
+
 def test_the_weakest_step_is_named():
     found = evaluate({"order": ["a", "b", "c"], "metric": "metric"}, Runs(table(a=3.0, b=1.02, c=1.0)))
     assert found.numbers.startswith("weakest step b > c: 0.02 (")
@@ -118,6 +138,8 @@ def test_larger_on_more_than_half_of_the_seeds():
     assert verdict(test, frame) == "supported"
     assert verdict({**test, "larger": "less", "than": ["more"]}, frame) == "contradicted"
     assert verdict({**test, "than": ["more"]}, frame) == "underpowered"  # ties only
+    # Larger than each of them, not than some of them.
+    assert verdict({**test, "than": ["metric", "most"]}, frame.assign(most=3.0)) == "contradicted"
 
 
 def test_settings():
@@ -135,6 +157,19 @@ def test_settings():
     assert verdict({**gap, "between": {"data": ["y", "x"]}}, frame) == "contradicted"
     assert verdict({**gap, "margin": 0.5}, frame) == "contradicted"
     assert verdict({**gap, "margin": 2.0}, frame) == "supported"
+
+
+def test_a_gap_of_logarithms_is_one_of_ratios():
+    """From 100 to 80 is more than from 10 to 1 in numbers, and less in logarithms."""
+    rows = [("x", table(a=100.0, b=80.0)), ("y", table(a=10.0, b=1.0))]
+    frame = pd.concat([part.assign(data=name) for name, part in rows])
+    gap = {"gap": ["a", "b"], "between": {"data": ["x", "y"]}}
+    assert verdict(gap, frame) == "supported"
+    assert verdict({**gap, "log": True}, frame) == "contradicted"
+    found = evaluate({**gap, "log": True, "metric": "metric"}, Runs(frame))
+    by_hand = np.log(frame.metric.to_numpy().reshape(2, 2, 10))
+    mean = ((by_hand[0, 0] - by_hand[0, 1]) - (by_hand[1, 0] - by_hand[1, 1])).mean()
+    assert f": {mean:.4g} (" in found.numbers
 
 
 def test_ratio_of_medians():

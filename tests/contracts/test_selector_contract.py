@@ -89,7 +89,14 @@ def test_on_how_many_images_a_candidate_answers():
         selector, params = options.make(Dims(K, K)), jax.tree.map(jnp.asarray, options.params(problem))
         nothing = jnp.full(K, jnp.nan)
         view = View(
-            jnp.int32(1), jnp.int32(2), jnp.ones(K, bool), jnp.full(K, 9), jnp.ones((K, 1)), nothing, nothing, None
+            round=jnp.int32(1),
+            horizon=jnp.int32(2),
+            available=jnp.ones(K, bool),
+            num_samples=jnp.full(K, 9),
+            context=jnp.ones((K, 1)),
+            probed=nothing,
+            probed_accuracy=nothing,
+            oracle=None,
         )
         state = selector.init(jax.random.key(0), params)
         assert int(selector.probe(jax.random.key(0), state, params, view).num_images) == images

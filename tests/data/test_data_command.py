@@ -17,7 +17,10 @@ def command(monkeypatch, *arguments):
 def test_the_command(server, monkeypatch, tmp_path, cache, capsys):
     serve_mnist(server, monkeypatch, tmp_path / "origin", "good")
     command(monkeypatch, "list")
-    assert re.search(r"^mnist +not here: jfed data get mnist$", capsys.readouterr().out, re.M)
+    listed = capsys.readouterr().out
+    assert re.search(r"^mnist +not here: jfed data get mnist$", listed, re.M)
+    assert re.search(r"^fashion-mnist +not here: jfed data get fashion_mnist$", listed, re.M)
+    assert re.search(r"^synthetic-iid +made when it is used$", listed, re.M)
     command(monkeypatch, "get", "mnist", "digits")
     lines = capsys.readouterr().out.splitlines()
     assert lines[-2:] == [

@@ -49,8 +49,8 @@ def test_cifar10_planes_become_channels(tmp_path):
         (lambda b: b"", "is truncated: expected a header of 16 bytes, found 0 bytes"),
         (lambda b: b[:-1], "is truncated: expected 76 bytes for shape (5, 3, 4), found 75 bytes"),
         (lambda b: b + b"x", "is too long: expected 76 bytes for shape (5, 3, 4), found 77 bytes"),
-        (lambda b: b"\0\0\x0d\3" + b[4:], "expected it to begin with the bytes 00 00 08 03, found"),
-        (lambda b: b"\0\0\x08\1" + b[4:], "found 00 00 08 01"),
+        (lambda b: b"\0\0\x0d\3" + b[4:], "expected it to begin with the bytes 00 00 08 03, found 00 00 0d 03"),
+        (lambda b: b"\0\0\x08\1" + b[4:], "expected it to begin with the bytes 00 00 08 03, found 00 00 08 01"),
     ],
 )
 def test_malformed_idx(tmp_path, images, change, message):

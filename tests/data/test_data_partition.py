@@ -177,7 +177,7 @@ def test_every_scheme_refuses(name, labels, numbers, message):
     ("name", "options", "message"),
     [
         ("dirichelet", {}, "unknown partition 'dirichelet' (did you mean 'dirichlet'?); the choi"),
-        ("zipf", {}, "unknown partition 'zipf'; the choices are: dirichlet, few_labels, iid, primary"),
+        ("zipf", {}, "unknown partition 'zipf'; the choices are: dirichlet, few_labels, iid, natural, primary"),
         (
             "iid",
             {"alpha": 1},

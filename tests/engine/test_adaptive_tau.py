@@ -13,7 +13,8 @@ import jfed
 from jfed.algorithms import estimating
 from jfed.controllers import adaptive, fixed, objective
 from jfed.core.errors import ConfigError, Unfinished
-from jfed.core.types import ClientData, Costs, Dims, Memory, Problem
+from jfed.core.learning import Answers, ClientData, Received
+from jfed.core.types import Costs, Dims, Problem
 from jfed.engine import simulate
 from jfed.envs import edge
 from jfed.selectors import everybody
@@ -172,6 +173,23 @@ def test_an_interrupted_run_ends_in_the_same_way(tmp_path):
         np.testing.assert_array_equal(resumed[name], whole[name])
 
 
+def test_the_best_model_survives_an_interruption(tmp_path):
+    """With steps this long the model gets worse from the first rounds on, so that the best one is from before it."""
+    where = points(
+        training__algorithm__learning_rate=0.5, controller__fixed=2, controller__budgets=(2.5,), eval_every=1
+    )
+    whole = run(where, [0, 1], LAYOUT)
+    assert (whole["num_steps"].values[:, 5:9] > 0).all()
+    loss = whole["test_loss"].values
+    assert (loss[:, 4:] == loss[:, 4:5]).all() and (loss < 1).all()
+    hasty = jfed.Layout(block_size=2, chunk_rounds=5, checkpoint_s=0, max_seconds=0)
+    with pytest.raises(Unfinished):
+        run(where, [0, 1], hasty, out=tmp_path)
+    resumed = run(where, [0, 1], LAYOUT, out=tmp_path)
+    for name in whole.data_vars:
+        np.testing.assert_array_equal(resumed[name], whole[name], err_msg=str(name))
+
+
 def test_a_model_that_breaks_is_left_out_and_tau_comes_back():
     stepper = Stepper(points(training__algorithm__learning_rate=0.5), [0])
     for t in range(1, 5):
@@ -223,9 +241,10 @@ def test_estimates_of_quadratic_losses():
         own = algorithm.remember(jax.random.key(i), {"w": jnp.zeros(1)}, data.positions)
         for w in (0.0, 1.0):
             weights = {"w": jnp.full(1, w)}
-            local = algorithm.start(jax.random.key(9), weights, params, data, Memory(own, weights, jnp.int32(1)))
+            received = Received(weights, jnp.int32(1), memory=own, best=weights)
+            local = algorithm.start(jax.random.key(9), received, params, data)
             local = algorithm.step(local, weights, params, data)
-            (move, gradient), report, own = algorithm.finish(local, weights)
+            move, report, own, gradient = algorithm.finish(local, weights, params)
         assert float(report.estimates.beta) == pytest.approx(a)
         assert float(report.estimates.rho) == pytest.approx(a * abs((eta * a * centre + 1) / 2 - centre), rel=1e-5)
         assert float(report.estimates.loss) == pytest.approx(a / 2 * (1 - centre) ** 2)
@@ -234,10 +253,11 @@ def test_estimates_of_quadratic_losses():
         gradients.append(gradient)
     both, each = jax.tree.map(lambda *x: jnp.stack(x), *told), jax.tree.map(lambda *x: jnp.stack(x), *gradients)
     share, mean = jnp.array([0.75, 0.25]), 0.75 * centres[0] + 0.25 * centres[1]
-    _, report = algorithm.aggregate({"w": jnp.ones(1)}, params, (each, each), both, share, jnp.ones(2, bool))
+    answers = Answers(each, both, share, jnp.ones(2, bool), more=each)
+    report = algorithm.aggregate(None, {"w": jnp.ones(1)}, params, answers).reports
     np.testing.assert_allclose(report.estimates.divergence, [a * abs(c - mean) for c in centres], rtol=1e-6)
     few = share / 4  # of eight clients two returned, and the global model stands in for the others
-    _, report = algorithm.aggregate({"w": jnp.ones(1)}, params, (each, each), both, few, jnp.ones(2, bool))
+    report = algorithm.aggregate(None, {"w": jnp.ones(1)}, params, answers._replace(share=few)).reports
     np.testing.assert_allclose(report.estimates.divergence, [a * abs(c - mean) for c in centres], rtol=1e-6)
 
 
@@ -257,35 +277,28 @@ def test_a_fixed_tau_until_the_budget_is_spent_needs_no_estimates():
     assert (unending["num_steps"].values == 5 * K).all()
 
 
+ESTIMATES = 'Adaptive tau, and the stop rule "best", need clients that make estimates: set training.algorithm'
+
+
 @pytest.mark.parametrize(
     ("delta", "sentence"),
     [
-        ({"controller.budgets": ()}, "needs a budget"),
-        ({"controller.budgets": (0.0,)}, "A budget must be positive, found 0"),
-        ({"controller.budgets": (float("nan"),)}, "A budget must be positive"),
-        ({"controller.phi": 0.0}, "phi must be positive"),
-        ({"controller.tau_max": 0}, "tau_max must lie in 1 .. 1000"),
-        ({"controller.growth": 0}, "growth must be at least 1"),
-        ({"environment.power": (1.0, 0.0)}, "compute power must be positive"),
+        ({"controller.budgets": ()}, "Adaptive tau needs a budget."),
+        ({"controller.budgets": (0.0,)}, "A budget must be positive, found 0."),
+        ({"controller.budgets": (float("nan"),)}, "A budget must be positive, found nan."),
+        ({"controller.phi": 0.0}, "phi must be positive, found 0."),
+        ({"controller.tau_max": 0}, "tau_max must lie in 1 .. 1000, found 0."),
+        ({"controller.growth": 0}, "growth must be at least 1, found 0."),
+        ({"environment.power": (1.0, 0.0)}, "A client's compute power must be positive, found"),
         ({"environment.step_s": (-1.0, 0.1)}, "step_s is a mean and a deviation"),
         ({"environment.demand": (2.0, 1.0)}, "demand must be a positive range"),
+        ({"training.algorithm": "fedavg", "training.final_model": "last"}, ESTIMATES),
         (
-            {"training.algorithm": "fedavg", "training.final_model": "last"},
-            "clients that make estimates",
+            {"training.algorithm": "fedavg", "controller.fixed": 3, "controller.stop": "last"},
+            "To return the best model needs clients that estimate it",
         ),
-        (
-            {
-                "training.algorithm": "fedavg",
-                "controller.fixed": 3,
-                "controller.stop": "last",
-            },
-            "best model needs",
-        ),
-        (
-            {"training.algorithm": "fedavg", "controller.fixed": 3},
-            "clients that make estimates",
-        ),
-        ({"controller.last_steps": 2}, "last_steps must be 0 or 1"),
+        ({"training.algorithm": "fedavg", "controller.fixed": 3}, ESTIMATES),
+        ({"controller.last_steps": 2}, "last_steps must be 0 or 1, found 2."),
     ],
 )
 def test_what_makes_no_sense_is_refused(delta, sentence):
@@ -294,5 +307,5 @@ def test_what_makes_no_sense_is_refused(delta, sentence):
 
 
 def test_adaptive_tau_needs_training():
-    with pytest.raises(ConfigError, match="clients that make estimates"):
+    with pytest.raises(ConfigError, match=ESTIMATES):
         run([jfed.Point(jfed.replace(BASE, {"training": None}), {})], [0], LAYOUT)

@@ -134,13 +134,28 @@ def test_of_two_resources_the_one_that_is_spent_first_ends_the_run():
 @pytest.mark.parametrize(
     ("delta", "sentence"),
     [
-        ({"controller": adaptive.Options(budgets=(3.0, 1.0))}, "a budget, and a way .* for each resource .*, 1 here"),
-        ({"controller": adaptive.Options(cost=("max", "sum"))}, "a budget, and a way .* for each resource .*, 1 here"),
-        ({"environment.others": ((1.0, 2.0),)}, "for each resource of the world, 2 here"),
-        ({"environment.others": ((-1.0, 2.0),)}, "must not be negative"),
-        ({"controller": adaptive.Options(budgets=(0.11,), cost="max")}, "costs about 0.12 or more"),  # all, the slowest
-        ({"controller": adaptive.Options(budgets=(0.62,), cost="sum")}, "costs about 0.67 or more"),
-        ({"controller": adaptive.Options(budgets=(0.1,), cost="sum"), "selector": uniform.Options()}, "about 0.21 or"),
+        ({"controller": adaptive.Options(budgets=(3.0, 1.0))}, r"1 here; found budgets = \(3.0, 1.0\) and cost"),
+        (
+            {"controller": adaptive.Options(cost=("max", "sum"))},
+            r"1 here; found budgets = \(15.0,\) and cost = \('max', 'sum'\)",
+        ),
+        (
+            {"environment.others": ((1.0, 2.0),)},
+            "a budget, and a way to put costs together, for each resource of the world, 2 here",
+        ),
+        ({"environment.others": ((-1.0, 2.0),)}, "What a step and a transfer spend must not be negative, found"),
+        (
+            {"controller": adaptive.Options(budgets=(0.11,), cost="max")},
+            "A budget of 0.11 is too small for one round, which costs about 0.12 or more",
+        ),  # all, the slowest
+        (
+            {"controller": adaptive.Options(budgets=(0.62,), cost="sum")},
+            "A budget of 0.62 is too small for one round, which costs about 0.67 or more",
+        ),
+        (
+            {"controller": adaptive.Options(budgets=(0.1,), cost="sum"), "selector": uniform.Options()},
+            "A budget of 0.1 is too small for one round, which costs about 0.21 or more",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(delta, sentence):

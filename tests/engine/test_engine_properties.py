@@ -28,7 +28,7 @@ from support import (
 import jfed
 from jfed.algorithms import deadline
 from jfed.core import prng
-from jfed.core.types import Report
+from jfed.core.learning import Answers, Report
 from jfed.engine import simulate
 from jfed.engine.lanes import LANES
 from jfed.engine.simulate import due
@@ -246,7 +246,8 @@ def test_a_diverged_client_that_failed_poisons_nothing_and_one_that_returned_is_
 
     def averaged(returned):
         params = jax.tree.map(lambda x: jnp.asarray(x[0]), stepper.block.params.algorithm)
-        return algorithm.aggregate(weights, params, updates, Report(jnp.zeros(3)), share, returned)[0]
+        answers = Answers(updates, Report(jnp.zeros(3)), share, returned)
+        return algorithm.aggregate(None, weights, params, answers).weights
 
     moved = averaged(jnp.array([False, True, False]))
     np.testing.assert_array_equal(moved["w"], weights["w"] + 0.25)
@@ -307,7 +308,7 @@ def test_a_selector_sees_the_truth_only_if_it_declares_so(monkeypatch):
 
         def one(seeds, params, num_samples, unit=unit):
             keys = jax.vmap(prng.keys)(seeds)
-            state = jax.vmap(make_init(unit.spec))(keys, params, num_samples, ())
+            state = jax.vmap(make_init(unit.spec))(keys, params, num_samples, None)
             t = jnp.int32(1)
             return make_round(unit.spec)(keys, params, state, num_samples, t, t)
 

@@ -1,4 +1,4 @@
-"""Eiffel's weights, q-FedAvg and agnostic learning in the engine, beside the NumPy reference, in float64."""
+"""Eiffel's weights and q-FedAvg in the engine, beside the NumPy reference, in float64."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,8 @@ from jfed.algorithms import q_fedavg as algorithm
 from jfed.controllers import adaptive, fixed, objective
 from jfed.controllers import eiffel as control
 from jfed.core.errors import ConfigError
-from jfed.core.types import Dims, Estimates, Report
+from jfed.core.learning import Answers, Report
+from jfed.core.types import Dims, Estimates
 from jfed.data.load import load
 from jfed.envs import edge
 from jfed.selectors import agnostic, eiffel, everybody, least_loss, uniform
@@ -137,36 +138,11 @@ def test_q_fedavg_by_hand():
         blank = jnp.zeros(3)
         report = Report(blank, Estimates(blank, blank, blank, blank, blank > 0, blank))
         params = algorithm.Params(estimating.Params(jnp.float64(0.1)), jnp.float64(1.0))
-        moved, _ = made.aggregate(
-            {"w": jnp.zeros(1)}, params, (moves, moves, jnp.array([1.0, 2.0, 4.0])), report, jnp.ones(3) / 3,
-            jnp.ones(3, bool),
-        )  # fmt: skip
+        whole = (moves, jnp.array([1.0, 2.0, 4.0]))
+        answers = Answers(moves, report, share=jnp.ones(3) / 3, returned=jnp.ones(3, bool), more=whole)
+        moved = made.aggregate(None, {"w": jnp.zeros(1)}, params, answers).weights
     # Dw = 1, -2, -1; Delta = 1, -4, -4; h = 1 + 10, 4 + 20, 1 + 40
     assert float(moved["w"][0]) == pytest.approx(7 / 76)
-
-
-def test_agnostic_learning_is_that_of_the_reference():
-    """Whole batches, one step: every gradient and loss is known."""
-    with jax.enable_x64(True):
-        one = stepper(
-            selector=agnostic.Options(0.7), controller=fixed.Options(1), training__batch_size=30,
-            training__final_model="mean",
-        )  # fmt: skip
-        data = clients_data(one)
-        w, weight, mean = np.zeros(64), np.full(K, 1 / K), np.zeros(64)
-        for t in range(1, 13):
-            told = [svm(w, *data[k]) for k in range(K)]
-            losses, gradients = np.array([x[0] for x in told]), np.array([x[1] for x in told])
-            w, weight = q_fedavg.afl_step(w, weight, gradients, losses, RATE, 0.7)
-            mean = q_fedavg.afl_mean(mean, w, t - 1)
-            one.step(t)
-            state = one.host()
-            np.testing.assert_allclose(flat(state.weights), w, rtol=1e-9, atol=1e-13)
-            np.testing.assert_allclose(state.selector.weight[0], weight, rtol=1e-9, atol=1e-13)
-            np.testing.assert_allclose(flat(state.mean), mean, rtol=1e-9, atol=1e-13)
-        assert weight.min() < 0.1 < 0.3 < weight.max()
-        quality = one.finish()
-        np.testing.assert_allclose(quality.loss[0], [svm(mean, *data[k])[0] for k in range(K)], rtol=1e-9)
 
 
 @pytest.mark.proof
@@ -221,16 +197,25 @@ def test_the_mean_model_stays_where_a_run_has_ended():
 @pytest.mark.parametrize(
     ("delta", "sentence"),
     [
-        ({"training.algorithm": algorithm.Options(q=-1.0)}, "q must be finite and not negative"),
-        ({"training.algorithm": algorithm.Options(learning_rate=0.0)}, "learning rate must be positive"),
-        ({"selector": agnostic.Options(-1.0)}, "agnostic weights must not be negative"),
-        ({"environment.power": ()}, "compute power must be positive"),
-        ({"environment.power": (0.0,)}, "compute power must be positive"),
-        ({"environment.demand": (0.0, 0.0)}, "demand must be a positive range"),
-        ({"environment.demand": (-1.0, 1.0)}, "demand must be a positive range"),
-        ({"controller": adaptive.Options(budgets=(0.15,), cost="sum")}, "which costs about 0.58 or more"),
-        ({"controller": adaptive.Options(budgets=(0.15,), fixed=10)}, "which costs about 0.26 or more"),
-        ({"environment.transfers": -1}, "transfers must not be negative"),
+        ({"training.algorithm": algorithm.Options(q=-1.0)}, "q must be finite and not negative, found -1."),
+        (
+            {"training.algorithm": algorithm.Options(learning_rate=0.0)},
+            "The learning rate must be positive and finite, found 0.",
+        ),
+        ({"selector": agnostic.Options(-1.0)}, "The rate of agnostic weights must not be negative, found -1."),
+        ({"environment.power": ()}, r"A client's compute power must be positive, found \(\)"),
+        ({"environment.power": (0.0,)}, r"A client's compute power must be positive, found \(0.0,\)"),
+        ({"environment.demand": (0.0, 0.0)}, r"demand must be a positive range \(low, high\), found \(0.0, 0.0\)"),
+        ({"environment.demand": (-1.0, 1.0)}, r"demand must be a positive range \(low, high\), found \(-1.0, 1.0\)"),
+        (
+            {"controller": adaptive.Options(budgets=(0.15,), cost="sum")},
+            "A budget of 0.15 is too small for one round, which costs about 0.58 or more",
+        ),
+        (
+            {"controller": adaptive.Options(budgets=(0.15,), fixed=10)},
+            "A budget of 0.15 is too small for one round, which costs about 0.26 or more",
+        ),
+        ({"environment.transfers": -1}, "transfers must not be negative, found -1."),
         ({"controller": adaptive.Options(budgets=(0.05,))}, "too small for one round, which costs about 0.116 or more"),
     ],
 )

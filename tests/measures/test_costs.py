@@ -37,10 +37,10 @@ def test_equal_costs_are_a_change_of_axis():
 @pytest.mark.parametrize(
     ("costs", "values", "sentence"),
     [
-        ([[1, 2]], [[1.0]], "must both be"),
-        ([1, 2], [1.0, 2.0], "must both be"),
-        ([[]], [[]], "must both be"),
-        ([[2, 1]], [[0.0, 1.0]], "must be cumulative"),
+        ([[1, 2]], [[1.0]], r"must both be \(runs, evaluations\), got \(1, 2\) and \(1, 1\)"),
+        ([1, 2], [1.0, 2.0], r"must both be \(runs, evaluations\), got \(2,\) and \(2,\)"),
+        ([[]], [[]], r"must both be \(runs, evaluations\), got \(1, 0\) and \(1, 0\)"),
+        ([[2, 1]], [[0.0, 1.0]], "costs must be cumulative: one of them decreases"),
     ],
 )
 def test_refused(costs, values, sentence):
@@ -54,7 +54,7 @@ def test_mean_until_by_hand():
     np.testing.assert_allclose(found, [(2 * 0.1 + 1 * 0.2) / 5, (2 * 0.6 + 7 * 0.7) / 10])
     np.testing.assert_allclose(mean_until(costs, values, [1, 1]), [0, 0])
     assert np.isnan(mean_until(costs, [[0.1, NAN, NAN], [0.5, 0.6, 0.7]], [5, 10])).tolist() == [True, False]
-    with pytest.raises(ValueError, match="one positive limit"):
+    with pytest.raises(ValueError, match="until must be one positive limit for each of the 2 runs"):
         mean_until(costs, values, [0, 1])
 
 

@@ -48,5 +48,5 @@ def test_by_hand():
 def test_a_broken_run_has_no_numbers_and_does_no_harm():
     found = fairness([[np.nan, np.nan], [1.0, 3.0]], higher_is_better=False)
     assert all(np.isnan(x[0]) for x in found.values()) and found["mean"][1] == 2.0
-    with pytest.raises(ValueError, match="runs, clients"):
+    with pytest.raises(ValueError, match=r"values must be \(runs, clients\), found shape \(2,\)"):
         fairness([1.0, 2.0], higher_is_better=False)

@@ -16,8 +16,9 @@ from jax import lax
 
 from jfed import catalog
 from jfed.algorithms import local_sgd
-from jfed.core.types import Dims, Memory
-from jfed.engine.lanes import LANES, Data, Jobs
+from jfed.core.learning import Answers
+from jfed.core.types import Dims
+from jfed.engine.lanes import LANES, Carried, Data, Jobs
 from jfed.models import classifier, losses
 
 CLIENTS, SAMPLES, BATCH = 20, 450, 40
@@ -52,11 +53,11 @@ def lowered(name, lane) -> Any:
 
     def round_of_one(weights, params, data, jobs, share, returned):
         runs = jax.tree.map(lambda w: w[None], weights)
-        updates, report, _ = LANES[lane].train(algorithm, runs, params, data, jobs, Memory())
-        return algorithm.aggregate(weights, params, updates, report, share, returned)[0]
+        answer = LANES[lane].train(algorithm, Carried(runs), params, data, jobs)
+        return algorithm.aggregate(None, weights, params, Answers(answer.move, answer.report, share, returned)).weights
 
     params = local_sgd.Params(*[of((1,), jnp.float32)] * 3)
-    jobs = Jobs(of((CLIENTS,)), of((CLIENTS,)), of((CLIENTS,)), keys)
+    jobs = Jobs(of((CLIENTS,)), of((CLIENTS,)), of((CLIENTS,)), keys, of((CLIENTS,), bool))
     return jax.jit(round_of_one).lower(own, params, data, jobs, of((CLIENTS,), jnp.float32), of((CLIENTS,), bool))
 
 

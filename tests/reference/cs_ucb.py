@@ -12,6 +12,7 @@ Own readings:
   Eq. (27) already in round 1, which needs D(0) and b(0); here D(1) = 0 and Eq. (27) starts with round 2.
 - Algorithm 2, line 5, asks for z(t), Eq. (26) for z(t - 1): both mean the count before the round.
 - A round without anybody lasts tau_max (reward 0). N not dividing K: see round_robin.
+- Eq. (4) cuts every time at tau_max. In a world that does not, a longer time has reward 0 as well.
 """
 
 import itertools
@@ -100,7 +101,8 @@ class Recorder:
     def play(self, t: int, chosen: list[int]) -> None:
         """Round t (counted from 1) with the chosen arms."""
         for k in chosen:
-            reward = 1 - self.tau_s[t - 1, k] / self.tau_max  # text below Eq. (13)
+            tau = min(float(self.tau_s[t - 1, k]), self.tau_max)  # Eq. (4)
+            reward = 1 - tau / self.tau_max  # text below Eq. (13)
             self.y[k] = (self.y[k] * self.z[k] + reward) / (self.z[k] + 1)  # Eq. (16)
             self.z[k] = self.z[k] + 1  # Eq. (17)
         self.out["selected"][t - 1, chosen] = True
@@ -117,7 +119,7 @@ def run_cs_ucb(
     available: BoolArray | None = None,
     bonus: str = "plain",
 ) -> History:
-    """Algorithm 1 on given times (T, K) in seconds, capped at tau_max already. Returns Recorder.out.
+    """Algorithm 1 on given times (T, K) in seconds. Returns Recorder.out.
 
     Arms never seen go first, by tie_break; in the first kappa = ceil(K / N) rounds the seen arms of the
     largest fill (T, K) complete the group, later (always, without fill) the seen arms of the largest
@@ -146,7 +148,7 @@ def run_cs_ucb(
 def run_cs_ucb_q(
     latency: FloatArray, available: BoolArray, N: int, c: FloatArray, beta: float, tau_max: float, tie_break: FloatArray
 ) -> History:
-    """Algorithm 2 on given times (T, K) in seconds (capped already) and availability (T, K); quotas c (K,).
+    """Algorithm 2 on given times (T, K) in seconds and availability (T, K); quotas c (K,).
 
     Returns Recorder.out and "queue" (T, K): after round t the value D(t + 1) that the next round uses.
     """

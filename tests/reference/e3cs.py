@@ -3,6 +3,12 @@
 Equation numbers are those of the paper. K is the number of clients, k the number selected per
 round, T the number of rounds, `sigma` the fairness quota of one round. Arrays over clients have
 shape (K,); masks are boolean. Rounds count from 1 in formulas, from 0 as array rows.
+
+The paper's clients can all be asked in every round. Own reading where only some can, the set A (`available`): the
+constraints of P4, Eq. (12), are those of A alone, so that min(k, |A|) is shared out, sigma is the same fraction of
+min(k, |A|) / |A|, and the residual is min(k, |A|) - |A| sigma; whoever is away has p = 0 and keeps its weight. The K
+under the fraction of Eq. (17) is that of all clients: Eqs. (39) to (44) add rounds up with one factor eta / K before
+all of them, and the bound on the sum of x squared, at most |A|, is at most K as well.
 """
 
 import math
@@ -101,6 +107,23 @@ def quota(name_or_fraction: str | float, t: int, horizon: int, k: int, num_clien
     return float(name_or_fraction) * k / num_clients
 
 
+def allocate(
+    log_w: FloatArray, k: int, fraction: float, available: BoolArray
+) -> tuple[FloatArray, BoolArray, int, float]:
+    """Algorithm 2 among those who can be asked (K,): p (K,), S (K,), how many are selected, and sigma.
+
+    fraction is the quota as a share of min(k, |A|) / |A|.
+    """
+    here = np.flatnonzero(available)
+    p, overflow = np.zeros(len(log_w)), np.zeros(len(log_w), bool)
+    if len(here) == 0:
+        return p, overflow, 0, 0.0
+    many = min(k, len(here))
+    sigma = fraction * many / len(here)
+    p[here], overflow[here] = prob_alloc(log_w[here], many, sigma)
+    return p, overflow, many, sigma
+
+
 def update(
     log_w: FloatArray,
     p: FloatArray,
@@ -111,10 +134,15 @@ def update(
     sigma: float,
     eta: float,
     clip_exponent: bool = False,
+    available: BoolArray | None = None,
 ) -> FloatArray:
-    """Log-weights (K,) of the next round; all arrays (K,). Only selected clients' x is used."""
+    """Log-weights (K,) of the next round; all arrays (K,). Only selected clients' x is used.
+
+    `available` (K,) are those who could be asked, by default everybody.
+    """
     num = len(log_w)
-    rest = residual(k, num, sigma)
+    here = num if available is None else int(np.count_nonzero(available))
+    rest = residual(min(k, here), here, sigma)
     new = log_w.copy()
     for i in range(num):
         if overflow[i] or not (selected[i] and succeeded[i]):
@@ -214,10 +242,12 @@ def run_selection(
     quota_fraction_per_round: FloatArray,
     eta: float,
     clip_exponent: bool = False,
+    available: BoolArray | None = None,
 ) -> SelectionRun:
     """Algorithm 1 without its training steps, the race as the sampler.
 
-    succeeded and race (T, K), quota fractions q (T,) with sigma_t = q_t k / K.
+    succeeded, race and available (T, K), by default everybody in every round; quota fractions q (T,) with
+    sigma_t = q_t k / K, or the same fraction of what those who can be asked could be promised.
     """
     rounds, num = succeeded.shape
     log_w = np.zeros((rounds + 1, num))  # Algorithm 1, line 1
@@ -228,15 +258,19 @@ def run_selection(
     cep = np.zeros(rounds)
     expected = np.zeros(rounds)
     returned_so_far = 0
+    there = np.ones((rounds, num), bool) if available is None else available
     for t in range(rounds):
-        sigma = float(quota_fraction_per_round[t]) * k / num
+        fraction = float(quota_fraction_per_round[t])
+        p[t], overflow[t], many, sigma = allocate(log_w[t], k, fraction, there[t])
         sigmas[t] = sigma
-        p[t], overflow[t] = prob_alloc(log_w[t], k, sigma)
-        selected[t] = select_by_race(p[t], race[t], k)
+        here = np.flatnonzero(there[t])
+        selected[t, here] = select_by_race(p[t, here], race[t, here], many)
         returned_so_far += int(np.count_nonzero(selected[t] & succeeded[t]))
         cep[t] = returned_so_far  # Eq. (8)
         expected[t] = float(np.sum(p[t][succeeded[t]]))  # Eq. (12), one round of the objective
-        log_w[t + 1] = update(log_w[t], p[t], overflow[t], selected[t], succeeded[t], k, sigma, eta, clip_exponent)
+        log_w[t + 1] = update(
+            log_w[t], p[t], overflow[t], selected[t], succeeded[t], k, sigma, eta, clip_exponent, there[t]
+        )
     return SelectionRun(
         sigma=sigmas,
         log_w=log_w,
@@ -248,39 +282,24 @@ def run_selection(
     )
 
 
-def optimal_allocation(rates: FloatArray, k: int, sigma: float) -> FloatArray:
+def optimal_allocation(
+    rates: FloatArray, k: int, sigma: float, available: BoolArray | None = None, tie_break: FloatArray | None = None
+) -> FloatArray:
     """Best fixed p (K,) for success rates (K,): the residual goes to the highest rates.
 
-    Nobody gets more than 1 - sigma of it (p <= 1); equal rates are served by lower index.
+    Nobody gets more than 1 - sigma of it (p <= 1); equal rates are served by smaller tie_break (K,), then by lower
+    index. Where only some can be asked (K,), it is theirs alone.
     """
     num = len(rates)
-    rest = residual(k, num, sigma)
-    p = np.full(num, float(sigma))
-    for i in np.argsort(-rates, kind="stable"):
+    there = np.ones(num, bool) if available is None else available
+    here = np.count_nonzero(there)
+    rest = residual(min(k, here), here, sigma)
+    p = np.where(there, float(sigma), 0.0)
+    order = np.argsort(-rates, kind="stable") if tie_break is None else np.lexsort((tie_break, -rates))
+    for i in order:
+        if not there[i]:
+            continue
         extra = min(1 - sigma, rest)  # Eq. (38)
         p[i] = sigma + extra  # Eq. (25)
         rest -= extra
     return p
-
-
-def total_residual(k: int, num_clients: int, sigmas: FloatArray) -> float:
-    """The sum over rounds of k - K sigma_t, sigmas (T,)."""
-    return sum(residual(k, num_clients, float(sigma)) for sigma in sigmas)
-
-
-def regret_bound(k: int, num_clients: int, sigmas: FloatArray, eta: float) -> float:
-    """Theorem 1 for any learning rate eta > 0; sigmas (T,)."""
-    first = eta * total_residual(k, num_clients, sigmas)
-    return first + num_clients / eta * math.log(num_clients)  # Eq. (28)
-
-
-def theorem_eta(k: int, num_clients: int, sigmas: FloatArray) -> float:
-    """The learning rate that minimises Eq. (28); sigmas (T,), not all equal to k/K."""
-    total = total_residual(k, num_clients, sigmas)
-    return math.sqrt(num_clients * math.log(num_clients) / total)  # Theorem 1
-
-
-def regret_bound_tuned(k: int, num_clients: int, sigmas: FloatArray) -> float:
-    """Theorem 1 at `theorem_eta`; sigmas (T,)."""
-    total = total_residual(k, num_clients, sigmas)
-    return 2 * math.sqrt(num_clients * total * math.log(num_clients))  # Eq. (29)

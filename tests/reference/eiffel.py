@@ -38,6 +38,10 @@ Own readings:
 - Weights use the ages before the round (line 13 precedes line 14), the index those after it (line 21 follows).
 - D is the data of all clients, selected or not. Nobody selected: all weights 0.
 - EI14 corrected: if not even tau = 1 fits, no last round. A budget used up exactly is not violated (line 23).
+- In the paper everybody can be asked and returns. Both pools, and round 0, are of those who can be asked. The previous
+  selection is who was selected, returned or not. Taking part, by which ages and losses go (lines 14 and 18), means to
+  have returned; a loss that is no number (a client without data) is not heard. A client not heard of yet has, in the
+  index, the loss factor of the best of those who were.
 """
 
 from collections.abc import Sequence
@@ -83,10 +87,16 @@ def priority(
     normalise: bool = True,
     high_loss: bool = False,
 ) -> FloatArray:
-    """Index (N,), higher first; weights omega, rho, gamma, psi of loss, data, power over demand, age."""
+    """Index (N,), higher first; weights omega, rho, gamma, psi of loss, data, power over demand, age.
+
+    A loss f (N,) that is NaN was never heard.
+    """
     index = np.zeros(len(f))
-    clamped = np.maximum(f, LOSS_FLOOR)
-    factors = (clamped if high_loss else 1 / clamped, d, c / r, ages)
+    heard = ~np.isnan(f)
+    clamped = np.maximum(np.where(heard, f, 1.0), LOSS_FLOOR)
+    favoured = clamped if high_loss else 1 / clamped
+    best = max((float(favoured[i]) for i in range(len(f)) if heard[i]), default=0.0)
+    factors = (np.where(heard, favoured, best), d, c / r, ages)
     for weight, factor in zip(weights, factors, strict=True):
         value = np.asarray(factor, np.float64)
         index = index + weight * (min_max(value) if normalise else value)  # Eq. (3)
@@ -118,9 +128,14 @@ def select(
     *,
     work_conserving: bool = False,
     stop_at_first: bool = False,
+    available: BoolArray | None = None,
 ) -> BoolArray:
-    """The next selection (N,), lines 21 and 22; R is the budget of one round, in the unit of cost (N,)."""
-    order = [i for _, _, i in sorted((-float(index[i]), float(tie_break[i]), i) for i in range(len(index)))]
+    """The next selection (N,), lines 21 and 22; R is the budget of one round, in the unit of cost (N,).
+
+    Of those who can be asked (N,), by default everybody.
+    """
+    there = [i for i in range(len(index)) if available is None or available[i]]
+    order = [i for _, _, i in sorted((-float(index[i]), float(tie_break[i]), i) for i in there)]
     before = [i for i in order if previous[i]]
     others = [i for i in order if not previous[i]]
     slack = SLACK * R
@@ -155,8 +170,8 @@ def aggregation_weights(selected: BoolArray, d: FloatArray, alpha: FloatArray, m
 
 
 def alpha_of_h(selected: BoolArray, d: FloatArray, alpha: FloatArray) -> float:
-    """The factor alpha in h of Eq. (11) in the faithful reading; 1 if nobody is selected."""
-    if not np.any(selected):
+    """The factor alpha in h of Eq. (11) in the faithful reading; 1 if nobody, or nobody with data, is selected."""
+    if not np.any(d[selected]):
         return 1.0
     return float(np.sum(d[selected] * alpha[selected]) / np.sum(d[selected]))
 
@@ -215,29 +230,36 @@ def run(
     stop_at_first: bool = False,
     mode: str = "self",
     rescale: bool = True,
+    available: BoolArray | None = None,
+    returns: BoolArray | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Selection and weights through T rounds; losses (T, N) are read only where a client took part.
 
     tie_break (T, N): row t orders the choice made after round t, for round t + 1. cost (N,): default r as given.
+    available and returns (T, N): who can be asked, and who would return, by default everybody.
     Returns (T, N) each: "selected" and "weights" in the round, "alpha" (with the ages before it), "age" and
-    "loss" (last known) after it, and "priority", by which the next round is chosen; "h_alpha" (T,).
+    "loss" (last known; NaN: never heard) after it, and "priority", by which the next round is chosen; "h_alpha" (T,).
     """
     n_rounds, n_clients = losses.shape
     names = ("selected", "weights", "alpha", "age", "loss", "priority", "h_alpha")
     out: dict[str, list[Any]] = {name: [] for name in names}
     power, demand = (rescaled(c), rescaled(r)) if rescale else (c, r)
     price = r if cost is None else cost
-    selected = np.ones(n_clients, bool)  # line 4
-    ages, known = np.ones(n_clients), np.zeros(n_clients)  # lines 3 and 2
+    everybody = np.ones(losses.shape, bool)
+    there = everybody if available is None else available
+    would = everybody if returns is None else returns
+    selected = there[0].copy()  # line 4
+    ages, known = np.ones(n_clients), np.full(n_clients, np.nan)  # lines 3 and 2
     for t in range(n_rounds):
         alpha = contribution(power, demand, ages)
-        weights = aggregation_weights(selected, d, alpha, mode)  # line 13
+        back = selected & would[t]
+        weights = aggregation_weights(back, d, alpha, mode)  # line 13
         for i in range(n_clients):
-            if selected[i]:
+            if back[i] and not np.isnan(losses[t, i]):
                 known[i] = losses[t, i]  # line 14, the loss
-        ages = age_step(ages, selected)  # lines 14 and 18
+        ages = age_step(ages, back)  # lines 14 and 18
         index = priority(known, d, power, demand, ages, index_weights, normalise, high_loss)
-        row = (selected, weights, alpha, ages, known.copy(), index, alpha_of_h(selected, d, alpha))
+        row = (selected, weights, alpha, ages, known.copy(), index, alpha_of_h(back, d, alpha))
         for name, value in zip(names, row, strict=True):
             out[name].append(value)
         selected = select(
@@ -249,5 +271,6 @@ def run(
             tie_break[t],
             work_conserving=work_conserving,
             stop_at_first=stop_at_first,
+            available=there[min(t + 1, n_rounds - 1)],  # the choice after the last round is not made
         )
     return {name: np.array(values) for name, values in out.items()}

@@ -7,6 +7,8 @@ Readings:
   1e-10 is added to it. The squared norm enters h. The selected count equally, whatever their data sizes.
 - Agnostic learning: the model moves with the old lambda, and lambda with the losses at the old model; the
   result is the running mean of the models after each round, the first model not among them.
+- With several local steps, the average of the clients' models takes the place of the gradient step, weighed by lambda
+  over those who returned and have data; who does not return, or has no data, tells no loss.
 - Worst and best 10 %: floor(N / 10) clients, at least one. Worst means the largest loss, or with
   `higher_is_better` the smallest accuracy.
 - Skewness is NaN if all values are equal (up to rounding), the adjusted one also for fewer than three.
@@ -18,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 LOSS_OFFSET = 1e-10
 
@@ -53,6 +56,21 @@ def afl_step(
     for k in range(len(lam)):
         mixed = mixed + lam[k] * gradients[k]
     return w - lr_w * mixed, project_simplex(lam + lr_lambda * losses)
+
+
+def afl_average(
+    w: FloatArray, local: FloatArray, lam: FloatArray, losses: FloatArray, told: BoolArray, lr_lambda: float
+) -> tuple[FloatArray, FloatArray]:
+    """`afl_step` by local models (N, P), of those who told (N,) alone; the losses (N,) are at w. Nobody: as it was."""
+    if not np.any(told):
+        return w, lam
+    weights = np.array([float(lam[k]) if told[k] else 0.0 for k in range(len(lam))])
+    heard = np.array([float(losses[k]) if told[k] else 0.0 for k in range(len(lam))])
+    mixed = np.zeros(len(w))
+    for k in np.flatnonzero(told):
+        mixed = mixed + weights[k] * local[k]
+    total = float(np.sum(weights))
+    return (mixed / total if total > 0 else w), project_simplex(lam + lr_lambda * heard)
 
 
 def afl_mean(mean: FloatArray, w: FloatArray, t: int) -> FloatArray:

@@ -16,6 +16,8 @@ Own readings:
 - Algorithm 1, line 13, "break the first loop", ends the inner loop (ending the outer one would try one
   cap only and lose the optimum). Algorithm 1 also needs V, which its list of inputs lacks.
 - Lines 7 to 9 use H and b of the rounds before, and the queue as it stood before the round.
+- In the papers whoever is selected returns. Where some fail, x of Eq. (6) still says who was selected, and the time
+  of Eq. (18) is how long the server waited for a client before it gave up.
 """
 
 import itertools
@@ -57,12 +59,12 @@ def context(
     return rows
 
 
-def initial_ridge(num_clients: int, ridge: float) -> tuple[FloatArray, FloatArray]:
-    """H (N, 3, 3) = lambda I and b (N, 3) = 0 for every client."""
-    H = np.zeros((num_clients, 3, 3))
+def initial_ridge(num_clients: int, ridge: float, num_features: int = 3) -> tuple[FloatArray, FloatArray]:
+    """H (N, F, F) = lambda I and b (N, F) = 0 for every client."""
+    H = np.zeros((num_clients, num_features, num_features))
     for n in range(num_clients):
-        H[n] = ridge * np.eye(3)  # Eq. (18), H at the start
-    return H, np.zeros((num_clients, 3))
+        H[n] = ridge * np.eye(num_features)  # Eq. (18), H at the start
+    return H, np.zeros((num_clients, num_features))
 
 
 def update_ridge(
@@ -222,3 +224,34 @@ def run(
         "H": H,
         "b": b,
     }
+
+
+def run_on_times(
+    contexts: FloatArray,
+    waited_s: FloatArray,
+    available: BoolArray,
+    tie_break: FloatArray,
+    *,
+    m: int,
+    V: float,
+    beta: float,
+    alpha: float,
+    ridge: float,
+) -> dict[str, NDArray[Any]]:
+    """Algorithm 2 in a world where contexts (T, N, F) and times (T, N) do not depend on who took part before.
+
+    waited_s is how long the server waits for a client if it selects it, whether the client returns or not. The rest as
+    in `run`. Returns "selected", "tau_bar", "queue" (T, N) each, "H" (N, F, F) and "b" (N, F) at the end.
+    """
+    n_rounds, n_clients, n_features = contexts.shape
+    rows: dict[str, list[Any]] = {"selected": [], "tau_bar": [], "queue": []}
+    H, b = initial_ridge(n_clients, ridge, n_features)
+    z = np.zeros(n_clients)
+    for t in range(n_rounds):
+        tau_bar = lower_bound(H, b, contexts[t], alpha)
+        selected = choose_algorithm_1(tau_bar, z, available[t], m, V, tie_break[t])
+        z = queue_step(z, selected, beta)  # Eq. (6)
+        H, b = update_ridge(H, b, contexts[t], selected, waited_s[t])  # Eq. (18)
+        for name, value in (("selected", selected), ("tau_bar", tau_bar), ("queue", z)):
+            rows[name].append(value)
+    return {**{name: np.array(values) for name, values in rows.items()}, "H": H, "b": b}

@@ -204,7 +204,7 @@ def test_run_stops_at_the_scarcest_budget() -> None:
     out = _run(given, R=np.array([1000.0, 7.05]))
     np.testing.assert_allclose(out["spent"][-1], [71 * 0.32, 7.1])
     assert np.all(out["tau"] == 1)
-    with pytest.raises(ValueError, match="cost draws"):
+    with pytest.raises(ValueError, match="more rounds than cost draws"):
         _run(given, R=np.array([1000.0, 1000.0]))
 
 

@@ -220,9 +220,9 @@ def test_closed_form_equals_linear_program() -> None:
         value = cs_ucb.lp_value(cs_ucb.min_reward(mu), np.full(3, 0.9), c, 2)
         assert abs(cs_ucb.closed_form(mu, 0.9, c) - value) < 1e-6
         mu = rng.random(3)
-    with pytest.raises(ValueError, match="quotas"):
+    with pytest.raises(ValueError, match="quotas out of reach"):
         cs_ucb.closed_form(mu, 0.9, np.array([0.95, 0.5, 0.4]))
-    with pytest.raises(ValueError, match="linear program"):
+    with pytest.raises(ValueError, match=r"linear program not solved: .*infeasible"):
         cs_ucb.lp_value(cs_ucb.min_reward(mu), np.full(3, 0.9), np.array([0.95, 0.5, 0.4]), 2)
 
 

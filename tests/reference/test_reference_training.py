@@ -82,7 +82,7 @@ def test_aggregate_readings():
     for reading in ("all", "selected", "returned"):
         got = training.aggregate(odd, {}, np.array([3, 3, 1]), selected, mask(0, 0, 1), reading)
         assert got["bias"].tobytes() == odd["bias"].tobytes()
-    with pytest.raises(ValueError, match="reading"):
+    with pytest.raises(ValueError, match="unknown reading 'mean'"):
         training.aggregate(old, model, n, selected, returned, "mean")
 
 

@@ -154,14 +154,14 @@ def test_bad_input():
     x = np.arange(3)
     with pytest.raises(ValueError, match=r"'a' has shape \(3,\), not \(seeds, 3\)"):
         lines(x, {"a": np.zeros(3)}, xlabel="x", ylabel="y", title="t")
-    with pytest.raises(ValueError, match="no curves"):
+    with pytest.raises(ValueError, match="there are no curves to draw"):
         lines(x, {}, xlabel="x", ylabel="y", title="t")
-    with pytest.raises(ValueError, match="'ci' or 'range'"):
+    with pytest.raises(ValueError, match="band must be 'ci' or 'range', got 'sd'"):
         lines(x, {"a": np.zeros((1, 3))}, xlabel="x", ylabel="y", title="t", band="sd")  # type: ignore[arg-type]
     one, two = {"a": np.zeros((1, 3))}, {"b": np.zeros((1, 3))}
-    with pytest.raises(ValueError, match="curves in order"):
+    with pytest.raises(ValueError, match="there must be a panel, and all must hold the same curves in order"):
         stacked_lines(x, {"p": one, "q": two}, xlabel="x", title="t")
-    with pytest.raises(ValueError, match="no schemes"):
+    with pytest.raises(ValueError, match="there are no schemes to draw"):
         box_by_class({}, "y", "t")
-    with pytest.raises(ValueError, match=r"class '0\.1' of 'a'"):
+    with pytest.raises(ValueError, match=r"class '0\.1' of 'a' has no values, or one not finite"):
         box_by_class({"a": {"0.1": np.array([])}}, "y", "t")

@@ -31,7 +31,9 @@ def test_rank_diagram(tmp_path):
     (bar,) = bars  # the two near schemes, and not the far one
     assert bar.get_xdata()[0] == pytest.approx(min(ranks["near"], ranks["nearer"]) - 0.04)
     assert len(save(figure, tmp_path, "ranks")) == 2
-    with pytest.raises(ValueError, match="at least three schemes"):
+    with pytest.raises(
+        ValueError, match="ranks need at least three schemes that finished at least two seeds in common"
+    ):
         rank_diagram(family({"a": 0.0, "b": 1.0}), "digits")
 
 
@@ -45,9 +47,12 @@ def test_kaplan_meier_is_scipys_without_censoring_before_the_horizon():
     assert kaplan_meier([np.inf, np.inf], 10)[1].tolist() == [0.0]
 
 
+NUMBERS = "times need one number per run, inf where the target was never reached"
+
+
 @pytest.mark.parametrize(
     ("times", "sentence"),
-    [([], "one number per run"), ([np.nan], "one number per run"), ([11.0], "arrives at 11, after")],
+    [([], NUMBERS), ([np.nan], NUMBERS), ([11.0], "a run arrives at 11, after the horizon of 10")],
 )
 def test_times_that_cannot_be(times, sentence):
     with pytest.raises(ValueError, match=sentence):
@@ -61,7 +66,7 @@ def test_arrivals(tmp_path):
     steps = [line for line in figure.axes[0].lines if line.get_drawstyle() == "steps-post"]
     assert [line.get_ydata()[-1] for line in steps] == pytest.approx([2 / 3, 1.0])
     assert len(save(figure, tmp_path, "arrivals")) == 2
-    with pytest.raises(ValueError, match="no schemes"):
+    with pytest.raises(ValueError, match="there are no schemes to draw"):
         arrivals({}, 10, xlabel="round", target="65 %", title="digits")
 
 
@@ -72,5 +77,5 @@ def test_heat_map(tmp_path):
     assert np.asarray(mesh.get_array()).tolist() == [[0.5] * 4, [1.0, 0.5, 0.0, 0.0]]  # clients by rate
     assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["0.1", "0.9"]
     assert len(save(figure, tmp_path, "heat")) == 2
-    with pytest.raises(ValueError, match=r"shape \(4,\)"):
+    with pytest.raises(ValueError, match=r"shares of 'x' have shape \(4,\), not \(seeds, 4\)"):
         selection_heat({"x": np.zeros(4)}, [1, 2, 3, 4], xlabel="x", title="x")

@@ -151,7 +151,7 @@ def test_summary_bolds_the_best_and_its_equals(frame):
     assert r"\textbf{0.710}" in to_latex(table)
     assert summary_table(summarise(frame, "accuracy"), TITLE).bold == frozenset()
     other = summarise(frame.assign(loss=1.0), "loss")
-    with pytest.raises(ValueError, match="'loss'"):
+    with pytest.raises(ValueError, match="the summary is about 'loss', comparisons about 'accuracy'"):
         summary_table(other, TITLE, every_pair)
 
 

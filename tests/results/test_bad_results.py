@@ -191,7 +191,7 @@ def test_times_that_nobody_arrives_at():
 
 
 def test_names_and_seeds_that_look_alike():
-    with pytest.raises(ValueError, match="1 rows repeat"):
+    with pytest.raises(ValueError, match=r"1 rows repeat a \(scheme, seed\), the first is \('1', 0\)"):
         compare(pd.DataFrame({"scheme": [1, "1", "b"], "seed": [0, 0, 0], "x": [1.0, 2.0, 3.0]}), "x")
     with pytest.raises(ValueError, match="seeds are numbers and text"):
         compare(pd.DataFrame({"scheme": ["a", "b"], "seed": [0, "0"], "x": [1.0, 2.0]}), "x")

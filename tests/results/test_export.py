@@ -10,6 +10,7 @@ import xarray as xr
 from support import SELECTION, points, run
 
 import jfed
+from jfed.core.errors import ConfigError
 from jfed.results.export import per_client, per_round, per_selection, write
 from jfed.results.load import combine, part, swept
 
@@ -197,6 +198,6 @@ def test_files_keep_the_frame(selected, tmp_path):
 
 def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ValueError, match="pyarrow: install it"):
+    with pytest.raises(ConfigError, match=r"This needs pyarrow, which is not installed: pip install 'jfed\[parquet\]'"):
         write(pd.DataFrame({"a": [1]}), tmp_path / "a.parquet")
     assert not list(tmp_path.iterdir())

@@ -99,7 +99,7 @@ def test_shared_seeds_are_said():
 
 
 def test_what_is_no_whole_result(tmp_path):
-    with pytest.raises(FileNotFoundError, match="There are no results"):
+    with pytest.raises(FileNotFoundError, match=r"There are no results in .*: run an experiment with --out"):
         load.load(tmp_path)
     (tmp_path / "checkpoints" / "unit").mkdir(parents=True)
     with pytest.raises(FileNotFoundError, match="is finished yet: the command that began it goes on"):

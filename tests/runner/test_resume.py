@@ -13,8 +13,8 @@ import xarray as xr
 from support import LAYOUT, SELECTION, TRAINING, points, run
 
 import jfed
-import jfed.runner.run as host
 from jfed.core.errors import ConfigError, Unfinished
+from jfed.runner import batch as host
 from jfed.runner import checkpoint, watch
 
 PLAIN = dataclasses.replace(LAYOUT, record_selected=True)
@@ -46,12 +46,14 @@ class Chunks:
         monkeypatch.setattr(host, "clock", clock)
 
     def cut(self, where, seeds, out, at=3, action=cut, error=Cut, layout=EVERY):
-        """Run up to the chunk `at`, where something happens."""
+        """Run up to the chunk `at`, where something happens, and return with which rounds chunks started."""
         self.starts.clear()
         self.before[at] = action
         with pytest.raises(error):
             run(where, seeds, layout, out=out)
+        started = self.starts.copy()
         self.starts.clear()
+        return started
 
 
 @pytest.fixture(autouse=True)
@@ -84,13 +86,17 @@ def whole():
 
 def saved(out):
     """Rounds of the checkpoints of each unit."""
-    return [sorted(int(p.name[:8]) for p in unit.iterdir()) for unit in sorted(out.glob("checkpoints/*"))]
+    return [sorted(int(p.name[:8]) for p in unit.glob("*.npz")) for unit in sorted(out.glob("checkpoints/*"))]
 
 
 # ------------------------------------------------------------------------------------------- the same bits
 
 
-@pytest.mark.parametrize(("base", "scheme"), [(SELECTION, "e3cs-0.5"), (TRAINING, "uniform")], ids=["alone", "trained"])
+# Whose server and clients keep something, too.
+KEEPING = jfed.replace(TRAINING, {"training.algorithm": "scaffold"})
+
+
+@pytest.mark.parametrize(("base", "scheme"), [(SELECTION, "e3cs-0.5"), (KEEPING, "uniform")], ids=["alone", "trained"])
 def test_an_interrupted_run_goes_on_to_the_same_bits(base, scheme, chunks, tmp_path):
     layout, where = EVERY, points(base, scheme, eval_every=2)
     never = run(where, [0, 1], layout)
@@ -222,8 +228,9 @@ def test_a_signal_in_the_last_chunk_keeps_what_it_finished(chunks, tmp_path, who
     xr.testing.assert_identical(whole.isel(run=[0, 1]), jfed.load(tmp_path))
 
 
-def test_without_a_directory_a_signal_ends_it_at_once(chunks):
-    chunks.cut(WHERE, SEEDS[:2], None, 1, send(signal.SIGINT), KeyboardInterrupt, PLAIN)
+def test_without_a_directory_a_signal_ends_it_at_once(chunks, said):
+    assert chunks.cut(WHERE, SEEDS[:2], None, 1, send(signal.SIGINT), KeyboardInterrupt, PLAIN) == [1]
+    assert said() == []  # not after the chunk
 
 
 def test_a_command_whose_time_is_up_leaves_and_gets_somewhere_each_time(whole, chunks, tmp_path):

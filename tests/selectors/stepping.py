@@ -1,6 +1,7 @@
 """A selector led through rounds that a test makes up, with no engine around it."""
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -12,12 +13,22 @@ from jfed.core.types import Cohort, Feedback, Oracle, View
 
 
 class Rounds(NamedTuple):
-    """What is known in each round before the choice, (T, K); a field that is left out is NaN in every round."""
+    """What happens in each round, (T, K), but for the context, (T, K, F).
+
+    Of what is known before the choice, a field that is left out is NaN in every round; the context is 1, and so is
+    each client's number of images. Of what is told afterwards: everybody returns, and waits and losses are made up.
+    """
 
     available: Any
     accuracy: Any = None
     success_rate: Any = None
     latency_s: Any = None
+    """The expected time, for oracles."""
+    context: Any = None
+    num_samples: Any = None
+    returns: Any = None
+    waited_s: Any = None
+    loss: Any = None
 
 
 def on_device(params: Any) -> Any:
@@ -28,16 +39,19 @@ def on_device(params: Any) -> Any:
 def view(t: Any, horizon: int, rounds: Rounds, oracle: bool = False) -> View:
     """The view of one round, whose fields are (K,)."""
     nothing = jnp.full(rounds.available.shape, jnp.nan)
-    known = [nothing if x is None else x for x in rounds[1:]]
+
+    def known(x: Any, otherwise: Any = nothing) -> Any:
+        return otherwise if x is None else x
+
     return View(
         round=t,
         horizon=jnp.int32(horizon),
         available=rounds.available,
-        num_samples=jnp.ones(nothing.shape, jnp.int32),
-        context=jnp.ones((*nothing.shape, 1)),
+        num_samples=known(rounds.num_samples, jnp.ones(nothing.shape, jnp.int32)),
+        context=known(rounds.context, jnp.ones((*nothing.shape, 1))),
         probed=nothing,
-        probed_accuracy=known[0],
-        oracle=Oracle(*known[1:]) if oracle else None,
+        probed_accuracy=known(rounds.accuracy),
+        oracle=Oracle(known(rounds.success_rate), known(rounds.latency_s)) if oracle else None,
     )
 
 
@@ -49,8 +63,15 @@ def _walk(selector: Selector, params: Any, rounds: Rounds, key: Any) -> tuple[An
         t, now = row
         seen = view(t, horizon, now, selector.needs_oracle)
         state, cohort = selector.select(jax.random.fold_in(key, t), state, params, seen)
-        heard = jnp.where(cohort.selected, 1.0 / t, 0.0)  # whatever: schemes here must not learn from it
-        fed = Feedback(cohort.selected, cohort.selected, heard, heard)
+        came = cohort.selected if now.returns is None else cohort.selected & now.returns
+        made_up = jnp.broadcast_to(1.0 / t, came.shape)  # whatever: who is given none must not learn from it
+        waited, loss = (made_up if x is None else x for x in (now.waited_s, now.loss))
+        fed = Feedback(
+            selected=cohort.selected,
+            succeeded=came,
+            latency_s=jnp.where(cohort.selected, waited, 0.0),
+            loss=jnp.where(came, loss, jnp.nan),
+        )
         return selector.update(state, params, seen, cohort, fed), (state, cohort)
 
     start = selector.init(jax.random.fold_in(key, 0), params)
@@ -69,3 +90,13 @@ def walk(selector: Selector, params: Any, rounds: Rounds, seed: int = 0) -> tupl
 def key_of(seed: int, t: int) -> Any:
     """The key that `walk` hands to the choice of round t; of the start, for t = 0."""
     return jax.random.fold_in(jax.random.key(seed), t)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _drawn(draw: Callable[[Any], Any], seed: Any, rounds: Any) -> Any:
+    return jax.lax.map(lambda t: draw(key_of(seed, t)), rounds)
+
+
+def drawn(draw: Callable[[Any], Any], seed: int, first: int, rounds: int) -> Any:
+    """What `draw` makes of the keys of so many rounds, as NumPy arrays with the leading axis T."""
+    return jax.tree.map(np.asarray, _drawn(draw, seed, jnp.arange(first, first + rounds)))

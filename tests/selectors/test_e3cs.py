@@ -108,7 +108,7 @@ def test_a_round_by_hand():
         assert state.overflow.tolist() == [False, False, False, True]
         assert int(cohort.selected.sum()) == 2
         back = jnp.array([True, True, False, True])
-        fed = Feedback(back, back, jnp.zeros(4), jnp.full(4, jnp.nan))
+        fed = Feedback(selected=back, succeeded=back, latency_s=jnp.zeros(4), loss=jnp.full(4, jnp.nan))
         after = selector.update(state, params, view(1), Cohort(back, cohort.inclusion), fed)
         np.testing.assert_allclose(after.log_w, np.array([exponent, exponent, 0, log7]) - log7, rtol=1e-5, atol=1e-6)
 
@@ -124,7 +124,12 @@ def test_a_round_by_hand_under_a_quota():
         jax.random.key(0), e3cs.State(start, jnp.zeros(4), jnp.zeros(4, bool)), params, view(2)
     )
     np.testing.assert_allclose(cohort.inclusion, [0.375, 0.375, 0.5, 0.75], rtol=1e-6)
-    fed = Feedback(cohort.selected, jnp.array([False, False, True, False]), jnp.zeros(4), jnp.full(4, jnp.nan))
+    fed = Feedback(
+        selected=cohort.selected,
+        succeeded=jnp.array([False, False, True, False]),
+        latency_s=jnp.zeros(4),
+        loss=jnp.full(4, jnp.nan),
+    )
     after = selector.update(state, params, view(2), cohort, fed)
     expected = np.array([0, 0, np.log(2) + 0.25, np.log(4)]) - np.log(4)
     np.testing.assert_allclose(after.log_w, expected, rtol=1e-5, atol=1e-6)
@@ -147,7 +152,11 @@ def test_an_exponent_beyond_all_measure_stays_finite():
     state = e3cs.State(jnp.zeros(4), jnp.array([-1000.0, -0.5, -0.5, -0.5]), jnp.zeros(4, bool))
     back = jnp.array([True, False, False, False])
     after = selector.update(
-        state, params, view(1), Cohort(back, jnp.ones(4)), Feedback(back, back, jnp.zeros(4), jnp.zeros(4))
+        state,
+        params,
+        view(1),
+        Cohort(back, jnp.ones(4)),
+        Feedback(selected=back, succeeded=back, latency_s=jnp.zeros(4), loss=jnp.zeros(4)),
     )
     assert np.isfinite(after.log_w).all()
 

@@ -30,10 +30,21 @@ def walk(options, loss, num_samples, power, demand, failed=None):
     def rounds(loss, failed):
         def one(state, row):
             t, loss, failed = row
-            view = View(t, jnp.int32(ROUNDS), everybody, jnp.asarray(num_samples), context, nothing, nothing, None)
+            view = View(
+                round=t,
+                horizon=jnp.int32(ROUNDS),
+                available=everybody,
+                num_samples=jnp.asarray(num_samples),
+                context=context,
+                probed=nothing,
+                probed_accuracy=nothing,
+                oracle=None,
+            )
             state, cohort = member.select(jax.random.key(t), state, params, view)
             came = cohort.selected & ~failed
-            feedback = Feedback(cohort.selected, came, nothing, jnp.where(came, loss, jnp.nan))
+            feedback = Feedback(
+                selected=cohort.selected, succeeded=came, latency_s=nothing, loss=jnp.where(came, loss, jnp.nan)
+            )
             state = member.update(state, params, view, cohort, feedback)
             return state, (cohort.selected, cohort.importance, state.age, state.last_loss)
 
@@ -117,9 +128,15 @@ def test_who_is_never_heard_of_comes_first_among_losses():
     ("delta", "sentence"),
     [
         ({"kappa": 1.5}, r"kappa must lie in \[0, 1\], found 1.5"),
-        ({"kappa": -0.1}, r"kappa must lie in \[0, 1\]"),
-        ({"weights": (0.0, 0.0, 0.0, 0.0)}, "must not be negative, nor all of them zero"),
-        ({"weights": (1.0, -1.0, 0.0, 0.0)}, "must not be negative"),
+        ({"kappa": -0.1}, r"kappa must lie in \[0, 1\], found -0.1"),
+        (
+            {"weights": (0.0, 0.0, 0.0, 0.0)},
+            r"Eiffel's weights must not be negative, nor all of them zero, found \(0.0, 0.0",
+        ),
+        (
+            {"weights": (1.0, -1.0, 0.0, 0.0)},
+            r"Eiffel's weights must not be negative, nor all of them zero, found \(1.0, -1.0",
+        ),
         ({"budget": 0.0}, "budget of a round must be positive"),
         ({"budget": 0.4}, "could never select anybody: every client demands at least 0.5, and a pool has 0.2"),
     ],

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from stepping import Rounds, view
 
 from jfed.core.types import Dims, Feedback, Problem, View
 from jfed.selectors import least_loss
@@ -11,20 +12,31 @@ from jfed.selectors import least_loss
 K = 5
 
 
-def one_round(options, k, available, probed=None, last=(-jnp.inf,) * K, seed=0):
+def one_round(options, k, available, probed=None, last=(-jnp.inf,) * K, sizes=(1,) * K):
     """Who is selected, and the function that hears from them."""
     member = options.make(Dims(K, K))
     params = jax.tree.map(jnp.asarray, options.params(Problem(K, k, 10)))
     nothing = jnp.full(K, jnp.nan)
     view = View(
-        jnp.int32(1), jnp.int32(10), jnp.asarray(available), jnp.ones(K, jnp.int32), jnp.ones((K, 1)),
-        nothing if probed is None else jnp.asarray(probed), nothing, None,
-    )  # fmt: skip
-    state, cohort = member.select(jax.random.key(seed), least_loss.State(jnp.asarray(last)), params, view)
-    asked = None if member.probe is None else member.probe(jax.random.key(seed), state, params, view)
+        round=jnp.int32(1),
+        horizon=jnp.int32(10),
+        available=jnp.asarray(available),
+        num_samples=jnp.asarray(sizes, jnp.int32),
+        context=jnp.ones((K, 1)),
+        probed=nothing if probed is None else jnp.asarray(probed),
+        probed_accuracy=nothing,
+        oracle=None,
+    )
+    state, cohort = member.select(jax.random.key(0), least_loss.State(jnp.asarray(last)), params, view)
+    asked = None if member.probe is None else member.probe(jax.random.key(0), state, params, view)
 
     def hear(loss, came):
-        feedback = Feedback(cohort.selected, jnp.asarray(came) & cohort.selected, nothing, jnp.asarray(loss))
+        feedback = Feedback(
+            selected=cohort.selected,
+            succeeded=jnp.asarray(came) & cohort.selected,
+            latency_s=nothing,
+            loss=jnp.asarray(loss),
+        )
         return np.asarray(member.update(state, params, view, cohort, feedback).last_loss)
 
     return np.flatnonzero(cohort.selected).tolist(), asked, hear
@@ -49,8 +61,14 @@ def test_who_never_told_comes_first_and_who_is_away_does_not():
 
 
 def test_ties_are_broken_at_random():
-    first = [one_round(least_loss.Options(), 1, ALL, seed=seed)[0][0] for seed in range(40)]
-    assert set(first) == set(range(K))
+    options = least_loss.Options()
+    member = options.make(Dims(K, K))
+    params = jax.tree.map(jnp.asarray, options.params(Problem(K, 1, 10)))
+    seen = view(jnp.int32(1), 10, Rounds(jnp.asarray(ALL)))
+    start = member.init(jax.random.key(0), params)  # nobody was heard of
+    keys = jax.vmap(jax.random.key)(jnp.arange(40))
+    selected = np.asarray(jax.jit(jax.vmap(lambda key: member.select(key, start, params, seen)[1].selected))(keys))
+    assert (selected.sum(1) == 1).all() and selected.any(0).all()
 
 
 def test_polled_losses_decide_whatever_was_told_before():
@@ -68,3 +86,12 @@ def test_fewer_available_than_wanted_are_all_selected(loss):
     available = np.array([True, False, False, True, False])
     probed = np.where(available, 0.5, np.nan)
     assert one_round(least_loss.Options(loss), 4, available, probed)[0] == [0, 3]
+
+
+@pytest.mark.parametrize("loss", ["last", "polled"])
+def test_who_has_no_images_comes_last(loss):
+    """Though it never told a loss, which otherwise comes first, and would answer that it loses nothing."""
+    probed, last = [0.5, 0.0, 0.4, 0.2, 0.3], [0.5, -np.inf, 0.4, 0.2, 0.3]
+    sizes = [3, 0, 4, 9, 1]
+    assert one_round(least_loss.Options(loss), 2, ALL, probed, last, sizes=sizes)[0] == [3, 4]
+    assert one_round(least_loss.Options(loss), 4, ALL, probed, last, sizes=sizes)[0] == [0, 2, 3, 4]

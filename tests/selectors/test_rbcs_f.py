@@ -29,9 +29,23 @@ def test_side_by_side(runs):
     def walk(key, *rows):
         def one(state, row):
             t, here, context, latency = row
-            view = View(t, jnp.int32(ROUNDS), here, jnp.ones(K, jnp.int32), context, nothing, nothing, None)
+            view = View(
+                round=t,
+                horizon=jnp.int32(ROUNDS),
+                available=here,
+                num_samples=jnp.ones(K, jnp.int32),
+                context=context,
+                probed=nothing,
+                probed_accuracy=nothing,
+                oracle=None,
+            )
             state, cohort = selector.select(jax.random.fold_in(key, t), state, params, view)
-            fed = Feedback(cohort.selected, cohort.selected, jnp.where(cohort.selected, latency, 0.0), nothing)
+            fed = Feedback(
+                selected=cohort.selected,
+                succeeded=cohort.selected,
+                latency_s=jnp.where(cohort.selected, latency, 0.0),
+                loss=nothing,
+            )
             return selector.update(state, params, view, cohort, fed), cohort.selected
 
         return jax.lax.scan(one, selector.init(key, params), (jnp.arange(1, ROUNDS + 1, dtype=jnp.int32), *rows))[1]

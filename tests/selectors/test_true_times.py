@@ -104,13 +104,26 @@ def test_rbcs_f_at_true_times_in_a_world_where_a_choice_changes_the_next_times()
         def rounds(about):
             def one(states, t):
                 place, mine = states
-                before = View(t, jnp.int32(ROUNDS), everybody, jnp.ones(K, jnp.int32), jnp.ones((K, 3)), nothing,
-                              nothing, None)  # fmt: skip
+                before = View(
+                    round=t,
+                    horizon=jnp.int32(ROUNDS),
+                    available=everybody,
+                    num_samples=jnp.ones(K, jnp.int32),
+                    context=jnp.ones((K, 3)),
+                    probed=nothing,
+                    probed_accuracy=nothing,
+                    oracle=None,
+                )
                 place, seen = world.observe(key_of(1, t), place, about, before)
                 mine, cohort = chooser.select(key_of(0, t), mine, params, seen)
                 place, outcome = world.respond(key_of(2, t), place, about, seen, cohort, Plan(jnp.ones(K, jnp.int32)))
                 came = cohort.selected & outcome.succeeded
-                fed = Feedback(cohort.selected, came, jnp.where(cohort.selected, outcome.latency_s, 0.0), nothing)
+                fed = Feedback(
+                    selected=cohort.selected,
+                    succeeded=came,
+                    latency_s=jnp.where(cohort.selected, outcome.latency_s, 0.0),
+                    loss=nothing,
+                )
                 mine = chooser.update(mine, params, seen, cohort, fed)
                 return (place, mine), (seen.context, seen.available, cohort.selected, mine.queue)
 

@@ -264,7 +264,7 @@ def test_bad_input_says_what_is_wrong():
     cases = [
         (frame, {"metric": "acuracy"}, "no metric 'acuracy'; did you mean 'accuracy'"),
         (frame, {"metric": "zzz"}, "no metric 'zzz'; there are 'accuracy'"),
-        (frame, {"metric": "seed"}, "no metric 'seed'"),
+        (frame, {"metric": "seed"}, "no metric 'seed'; there are 'accuracy'"),
         (frame, {"baseline": "uniforn"}, "no scheme 'uniforn'; did you mean 'uniform'"),
         (frame, {"alpha": 1.0}, "alpha must lie strictly between 0 and 1"),
         (frame[frame.scheme == "fedcs"], {}, "at least two schemes, got 1"),

@@ -108,18 +108,18 @@ def test_one_seed():
 
 def test_errors():
     for bad in ([], [[1.0]], [1.0, math.nan], [math.inf, 1.0]):
-        with pytest.raises(ValueError, match="finite vector"):
+        with pytest.raises(ValueError, match="differences must be a finite vector with at least one entry, got shape"):
             tost(bad, -1, 1)
-        with pytest.raises(ValueError, match="finite vector"):
+        with pytest.raises(ValueError, match="differences must be a finite vector with at least one entry, got shape"):
             non_inferiority(bad, 1)
     for low, high in ((1, 1), (2, 1), (-math.inf, 1), (0, math.nan)):
-        with pytest.raises(ValueError, match="low < high"):
+        with pytest.raises(ValueError, match=f"finite with low < high, got {low} and {high}"):
             tost([1.0, 2.0], low, high)
     for margin in (0, -1, math.inf, math.nan):
-        with pytest.raises(ValueError, match="positive and finite"):
+        with pytest.raises(ValueError, match=f"the margin must be positive and finite, got {margin}"):
             non_inferiority([1.0, 2.0], margin)
     for alpha in (0, 0.5, math.nan):
-        with pytest.raises(ValueError, match="alpha"):
+        with pytest.raises(ValueError, match=f"alpha must lie strictly between 0 and 0.5, got {alpha}"):
             tost([1.0, 2.0], -1, 1, alpha)
-        with pytest.raises(ValueError, match="alpha"):
+        with pytest.raises(ValueError, match=f"alpha must lie strictly between 0 and 0.5, got {alpha}"):
             non_inferiority([1.0, 2.0], 1, alpha=alpha)

@@ -13,6 +13,7 @@ from statsmodels.stats.multitest import multipletests
 
 from jfed.analysis import compare, compare_times, comparisons_table, to_html
 from jfed.stats.omnibus import friedman
+from jfed.stats.power import seeds_for
 from jfed.stats.signflip import sign_flip
 
 
@@ -66,15 +67,36 @@ def test_sign_flips_and_effect_sizes():
     assert row.iqm_difference == pytest.approx(stats.trim_mean(scores.a - scores.b, 0.25))
 
 
-def test_false_coverage_rate_intervals():
-    frame = tidy({"a": 0.0, "b": 3.0, "c": 0.0}, seed=1)
+@pytest.mark.parametrize(
+    ("effects", "shown"),
+    [({"b": 3.0, "c": 0.0}, 1), ({"b": 3.0, "c": 0.0, "d": 3.0}, 2), ({"b": 0.0, "c": 0.0, "d": 0.0}, 0)],
+)
+def test_false_coverage_rate_intervals(effects, shown):
+    """Of m comparisons R are shown: the level is 1 - alpha R / m for all of them; R = 1 where none is shown."""
+    frame = tidy({"a": 0.0, **effects}, seed=1)
     rows = compare(frame, "m", baseline="a", correction="bh").rows
-    assert [row.verdict for row in rows] == ["better", "no difference shown"]
-    # One of two is shown: level 1 - alpha / 2 for both.
-    scores = wide(frame)
+    assert [row.verdict for row in rows] == ["better" if e else "no difference shown" for e in effects.values()]
+    assert sum(row.verdict == "better" for row in rows) == shown
+    scores, level = wide(frame), 1 - 0.05 * max(shown, 1) / len(effects)
     for row in rows:
-        ci = stats.ttest_rel(scores[row.scheme], scores.a).confidence_interval(1 - 0.05 / 2)
+        ci = stats.ttest_rel(scores[row.scheme], scores.a).confidence_interval(level)
         assert (row.uncut_low, row.uncut_high) == pytest.approx((ci.low, ci.high))
+
+
+@pytest.mark.parametrize(("baseline", "m"), [(None, 6), ("a", 3)])
+def test_seeds_wanted_are_those_of_the_family(baseline, m):
+    rows = compare(tidy({"a": 0.0, "b": 0.6, "c": 0.9, "d": 1.2}), "m", baseline=baseline).rows
+    assert len(rows) == m
+    for row in rows:
+        assert row.seeds_wanted == max(2, seeds_for(row.d_z, num_comparisons=m)) > seeds_for(row.d_z)
+
+
+def test_the_omnibus_ranks_the_smallest_loss_first():
+    frame = pd.DataFrame([(s, i, 10 * j + (i * j) % 7) for i in range(6) for j, s in enumerate("abc")])
+    frame.columns = ["scheme", "seed", "m"]
+    ranks = {up: compare(frame, "m", higher_is_better=up).omnibus for up in (True, False)}
+    assert ranks[True] is not None and ranks[True].mean_ranks == (3.0, 2.0, 1.0)
+    assert ranks[False] is not None and ranks[False].mean_ranks == (1.0, 2.0, 3.0)
 
 
 def test_runs_without_common_seeds_are_independent():

@@ -31,9 +31,11 @@ def test_seeds_needed():
         assert m * 2 / 2**n < 0.01 <= m * 2 / 2 ** (n - 1)
         smallest = stats.wilcoxon(np.arange(1, n + 1)).pvalue
         assert m * smallest < 0.01
-    with pytest.raises(ValueError, match="at least 1"):
+    # A p-value of alpha rejects nothing: 2 / 2**5 is 1/16, and 2 * 2 / 2**6 too.
+    assert (seeds_needed(1, 1 / 16), seeds_needed(2, 1 / 16)) == (6, 7)
+    with pytest.raises(ValueError, match="num_comparisons must be at least 1, got 0"):
         seeds_needed(0)
-    with pytest.raises(ValueError, match="alpha"):
+    with pytest.raises(ValueError, match="alpha must lie strictly between 0 and 1, got 0"):
         seeds_needed(3, 0)
 
 

@@ -164,15 +164,17 @@ def test_cliques_are_the_maximal_groups(ranks, cd):
 
 def test_errors():
     for bad in ([1.0, 2.0, 3.0], [[1.0, math.nan, 2.0]], np.zeros((0, 3))):
-        with pytest.raises(ValueError, match="finite matrix"):
+        with pytest.raises(
+            ValueError, match="scores must be a finite matrix, a row per seed and a column per scheme, got shape"
+        ):
             friedman(bad)
-    with pytest.raises(ValueError, match="three schemes"):
+    with pytest.raises(ValueError, match="Friedman's test needs at least three schemes, got 2"):
         friedman([[1, 2], [2, 1]])
-    with pytest.raises(ValueError, match="two schemes"):
+    with pytest.raises(ValueError, match="needs at least one seed and two schemes, got n=5 and k=1"):
         critical_difference(5, 1)
-    with pytest.raises(ValueError, match="alpha"):
+    with pytest.raises(ValueError, match=r"alpha must lie strictly between 0 and 1, got 1\.0"):
         critical_difference(5, 3, 1.0)
-    with pytest.raises(ValueError, match="finite vector"):
+    with pytest.raises(ValueError, match="mean ranks must be a finite vector, got shape"):
         cliques([1.0, math.nan], 1.0)
-    with pytest.raises(ValueError, match="positive"):
+    with pytest.raises(ValueError, match=r"the critical difference must be positive, got 0\.0"):
         cliques([1.0, 2.0], 0.0)

@@ -155,17 +155,21 @@ def test_the_claim_keeps_its_level_with_one_step_of_nothing():
 def test_errors():
     good = np.arange(6.0).reshape(2, 3)
     for bad in (good[0], good * math.nan):
-        with pytest.raises(ValueError, match="finite matrix"):
+        with pytest.raises(
+            ValueError, match="scores must be a finite matrix, a row per seed and a column per scheme, got shape"
+        ):
             page(bad)
-        with pytest.raises(ValueError, match="finite matrix"):
+        with pytest.raises(
+            ValueError, match="scores must be a finite matrix of seeds by at least two schemes, got shape"
+        ):
             intersection_union(bad, "abc")
     for bad in (good[:1], good[:, :2]):
-        with pytest.raises(ValueError, match="two seeds and three schemes"):
+        with pytest.raises(ValueError, match="Page's test needs at least two seeds and three schemes, got"):
             page(bad)
     for names in ("ab", "aab"):
-        with pytest.raises(ValueError, match="3 different schemes"):
+        with pytest.raises(ValueError, match="names must be 3 different schemes, one per column, got"):
             intersection_union(good, names)
-    with pytest.raises(ValueError, match="sign-flip"):
+    with pytest.raises(ValueError, match="test must be 't' or 'sign-flip', got 'z'"):
         intersection_union(good, "abc", test="z")
-    with pytest.raises(ValueError, match="alpha"):
+    with pytest.raises(ValueError, match="alpha must lie strictly between 0 and 1, got 0"):
         intersection_union(good, "abc", alpha=0)

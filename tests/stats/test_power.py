@@ -148,23 +148,25 @@ def test_plan_without_spread():
 
 def test_errors():
     for call in (lambda **k: seeds_for(1.0, **k), lambda **k: plan([1.0, 2.0], **k), lambda **k: detectable(5, **k)):
-        for bad in ({"power": 1.0}, {"power": 0.0}, {"alpha": 0.0}, {"num_comparisons": 0}):
-            with pytest.raises(ValueError, match=next(iter(bad))):
-                call(**bad)
+        for name, bad in (("power", 1.0), ("power", 0.0), ("alpha", 0.0)):
+            with pytest.raises(ValueError, match=f"{name} must lie strictly between 0 and 1, got {bad}"):
+                call(**{name: bad})
+        with pytest.raises(ValueError, match="num_comparisons must be at least 1, got 0"):
+            call(num_comparisons=0)
     for d_z in (0.0, math.nan, math.inf):
-        with pytest.raises(ValueError, match="d_z"):
+        with pytest.raises(ValueError, match=f"d_z must be finite and not 0, got {d_z}"):
             seeds_for(d_z)
-    with pytest.raises(ValueError, match="more than 100000"):
+    with pytest.raises(ValueError, match=r"an effect of d_z = 0\.001 needs more than 100000 seeds"):
         seeds_for(0.001)
     for call in (lambda: power(1, 1.0), lambda: detectable(1)):
-        with pytest.raises(ValueError, match="at least 2"):
+        with pytest.raises(ValueError, match="a paired t-test needs at least 2 seeds, got 1"):
             call()
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(ValueError, match="d_z must be finite, got nan"):
         power(5, math.nan)
-    with pytest.raises(ValueError, match="alpha"):
+    with pytest.raises(ValueError, match=r"alpha must lie strictly between 0 and 1, got 1\.0"):
         power(5, 1.0, 1.0)
     for bad in ([], [[1.0]], [1.0, math.nan]):
-        with pytest.raises(ValueError, match="finite vector"):
+        with pytest.raises(ValueError, match="differences must be a finite vector with at least one entry, got shape"):
             plan(bad)
 
 

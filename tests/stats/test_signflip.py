@@ -114,11 +114,11 @@ def test_level_is_kept():
 
 def test_errors():
     for bad in ([], [[1.0, 2.0]], [1.0, np.nan], [np.inf], 3.0):
-        with pytest.raises(ValueError, match="finite vector"):
+        with pytest.raises(ValueError, match="differences must be a finite vector with at least one entry, got shape"):
             sign_flip(bad)
-    with pytest.raises(ValueError, match="two-sided"):
+    with pytest.raises(ValueError, match="alternative must be 'two-sided', 'greater' or 'less', got 'both'"):
         sign_flip([1.0], "both")
-    with pytest.raises(ValueError, match="resamples"):
+    with pytest.raises(ValueError, match="resamples must be at least 1, got 0"):
         sign_flip([1.0], resamples=0)
 
 

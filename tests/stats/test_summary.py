@@ -77,12 +77,13 @@ def test_relations_between_the_indices(counts):
 
 
 def test_nothing_was_served():
+    few = "counts need at least one client on the last axis"
     for index in INDICES:
         assert math.isnan(index([0, 0, 0]))
         mixed = index([[0, 0], [1, 1]])
         assert math.isnan(mixed[0])
         assert not math.isnan(mixed[1])
-        for bad, message in ((5, "at least one client"), ([], "at least one"), ([-1], "negative")):
+        for bad, message in ((5, few), ([], few), ([-1], "counts must not be negative")):
             with pytest.raises(ValueError, match=message):
                 index(bad)
     assert math.isnan(entropy([3]))

@@ -116,7 +116,7 @@ def test_means_over_different_seeds_are_refused():
 def test_seeds_that_cannot_be_used():
     with pytest.raises(ValueError, match="tune seeds 7, 9 are not in the frame"):
         choose(FRAME, "acc", ["eta"], [0, 7, 9])
-    with pytest.raises(ValueError, match="no tune seeds"):
+    with pytest.raises(ValueError, match="there are no tune seeds; give None to choose on all seeds"):
         choose(FRAME, "acc", ["eta"], [])
     with pytest.raises(ValueError, match=r"a has no seeds left to report with eta 0\.2"):
         choose(FRAME, "acc", ["eta"], range(4))
@@ -125,15 +125,15 @@ def test_seeds_that_cannot_be_used():
 def test_unusable_frames():
     with pytest.raises(ValueError, match="no column 'k'; there are scheme, eta, seed, acc"):
         choose(FRAME, "acc", ["k"])
-    with pytest.raises(ValueError, match="at least one setting"):
+    with pytest.raises(ValueError, match="name at least one setting to choose"):
         choose(FRAME, "acc", [])
-    with pytest.raises(ValueError, match="different columns"):
+    with pytest.raises(ValueError, match="scheme, seed, the metric and the settings must be different columns"):
         choose(FRAME, "acc", ["eta", "acc"])
     with pytest.raises(ValueError, match=r"2 rows repeat a run, the first is scheme a, seed 0, eta 0\.1"):
         choose(pd.concat([FRAME, FRAME.iloc[:2]]), "acc", ["eta"])
-    with pytest.raises(ValueError, match="'acc' is not numeric"):
+    with pytest.raises(ValueError, match="metric 'acc' is not numeric"):
         choose(FRAME.assign(acc="high"), "acc", ["eta"])
-    with pytest.raises(ValueError, match="no scheme or no seed"):
+    with pytest.raises(ValueError, match="a row of the frame has no scheme or no seed"):
         choose(FRAME.assign(scheme=[None, *FRAME["scheme"][1:]]), "acc", ["eta"])
 
 

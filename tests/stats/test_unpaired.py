@@ -35,7 +35,7 @@ def test_welch_equals_scipy():
     for level in (0.95, 0.5):
         assert row.interval(level) == pytest.approx(tuple(test.confidence_interval(level)))
     assert row.interval() == row.interval(0.95)
-    with pytest.raises(ValueError, match="level"):
+    with pytest.raises(ValueError, match="level must lie strictly between 0 and 1, got 95"):
         row.interval(95)
 
 

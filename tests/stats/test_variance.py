@@ -138,11 +138,11 @@ def test_unusable_frames():
         components(frame, "acc")
     with pytest.raises(ValueError, match="two factors that vary, got model_seed among data_seed, model_seed"):
         components(frame[frame["data_seed"] == 0], "acc", TWO)
-    with pytest.raises(ValueError, match="got none"):
+    with pytest.raises(ValueError, match="two factors that vary, got none among data_seed, model_seed"):
         components(frame.iloc[:1], "acc", TWO)
-    with pytest.raises(ValueError, match="several schemes"):
+    with pytest.raises(ValueError, match="the frame has several schemes; select one, whose variance is to be"):
         components(frame.assign(scheme=["a", "b"] * 3), "acc", TWO)
-    with pytest.raises(ValueError, match="'acc' is not numeric"):
+    with pytest.raises(ValueError, match="metric 'acc' is not numeric"):
         components(frame.assign(acc="high"), "acc", TWO)
     with pytest.raises(ValueError, match="no value of data_seed or model_seed"):
         components(frame.assign(data_seed=[0, 0, 0, 1, 1, math.nan]), "acc", TWO)

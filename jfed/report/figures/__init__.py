@@ -1,1 +1,6 @@
 """Figures of finished runs, each a matplotlib `Figure`."""
+
+from jfed.core.errors import extra
+
+with extra("figures"):
+    import matplotlib  # noqa: F401  # before any figure's own import, for a sentence where it is missing

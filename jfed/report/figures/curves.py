@@ -78,7 +78,7 @@ def lines(
     title: str,
     band: Band = "ci",
 ) -> Figure:
-    """One panel of `draw_lines`, one column wide; the caption says what the band is."""
+    """Return a figure with one panel of `draw_lines`, one column wide; the caption says what the band is."""
     return stacked_lines(x, {ylabel: curves}, xlabel=xlabel, title=title, band=band)
 
 
@@ -90,7 +90,7 @@ def stacked_lines(
     title: str,
     band: Band = "ci",
 ) -> Figure:
-    """Panels of `draw_lines` above each other over one x axis, with one legend.
+    """Return panels of `draw_lines` above each other over one x axis, with one legend.
 
     For instance success ratio above cumulative effective participation, as in Fig. 4 of E3CS.
 

@@ -11,7 +11,7 @@ from jfed.report.figures.style import RC, TEXT_IN, new_figure
 
 
 def selection_heat(shares: Mapping[str, ArrayLike], order: ArrayLike, *, xlabel: str, title: str) -> Figure:
-    """Share of the rounds in which each client was selected, mean over seeds.
+    """Draw the share of the rounds in which each client was selected, mean over seeds.
 
     Args:
         shares: scheme to (seeds, clients), each in [0, 1].

@@ -22,7 +22,7 @@ _VERDICTS = {"better": (PALETTE[0], "o"), "worse": (PALETTE[1], "s")}  # all oth
 
 
 def box_by_class(panels: Mapping[str, Mapping[str, np.ndarray]], ylabel: str, title: str) -> Figure:
-    """One panel per scheme, in it a box per client class, as in Fig. 3 of E3CS.
+    """Draw one panel per scheme, in it a box per client class, as in Fig. 3 of E3CS.
 
     Boxes hold the middle half, whiskers reach to the farthest value within 1.5 box lengths, points
     are beyond.
@@ -61,7 +61,7 @@ def box_by_class(panels: Mapping[str, Mapping[str, np.ndarray]], ylabel: str, ti
 
 
 def forest(comparisons: Comparisons, title: str) -> Figure:
-    """Each paired difference with its intervals, one row per comparison, first row on top.
+    """Draw each paired difference with its intervals, one row per comparison, first row on top.
 
     Thin: the family's interval, which agrees with the corrected test, an open circle where it was cut at
     0. Thick: the pointwise interval. A difference that is the same on every seed has none and is

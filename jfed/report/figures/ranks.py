@@ -14,7 +14,7 @@ _ROW_IN = 0.17  # height of a label's row
 
 
 def rank_diagram(comparisons: Comparisons, title: str) -> Figure:
-    """Each scheme's mean rank over seeds, 1 best, and which differ by less than the critical difference.
+    """Draw each scheme's mean rank over seeds, 1 best, and which differ by less than the critical difference.
 
     Args:
         comparisons: from `compare`, of at least three schemes on common seeds.
@@ -62,7 +62,7 @@ def rank_diagram(comparisons: Comparisons, title: str) -> Figure:
 
 
 def _scale(axes: Axes, k: int, height: float) -> None:
-    """The line of ranks on top; the y axis is in inches below it."""
+    """Draw the line of ranks on top; the y axis is in inches below it."""
     axes.plot([1, k], [0, 0], color="black", linewidth=0.8)
     for rank in range(1, k + 1):
         axes.plot([rank, rank], [0, 0.05], color="black", linewidth=0.8)

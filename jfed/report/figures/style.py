@@ -61,12 +61,12 @@ class Mark:
     marker: str
 
     def line(self, label: str) -> Line2D:
-        """The curve's sample in a legend."""
+        """Return the curve's sample for a legend."""
         return Line2D([], [], color=self.color, linestyle=self.dash, marker=self.marker, label=label)
 
 
 def mark(index: int) -> Mark:
-    """The mark of the index-th scheme of a figure."""
+    """Return the mark of the index-th scheme of a figure."""
     return Mark(PALETTE[index % len(PALETTE)], DASHES[index % len(DASHES)], MARKERS[index % len(MARKERS)])
 
 
@@ -78,16 +78,16 @@ class Legend:
 
     @property
     def columns(self) -> int:
-        """Columns that fit the width of one column of a paper."""
+        """Return the number of columns that fit the width of one column of a paper."""
         return min(len(self.labels), 2 if max(map(len, self.labels)) > 12 else 3)
 
     @property
     def rows(self) -> int:
-        """Lines of text."""
+        """Return the number of lines of text."""
         return -(-len(self.labels) // self.columns)
 
     def draw(self, figure: Figure, top: float) -> Artist:
-        """Hang it below `top`, a fraction of the figure's height."""
+        """Draw the legend below `top`, a fraction of the figure's height."""
         handles = [mark(i).line(label) for i, label in enumerate(self.labels)]
         return figure.legend(
             handles=handles,
@@ -102,7 +102,7 @@ class Legend:
 def new_figure(
     width_in: float, height_in: float, title: str, caption: str = "", legend: Legend | None = None
 ) -> Figure:
-    """An empty figure with title, legend and caption; no window and no pyplot.
+    """Return an empty figure with title, legend and caption; no window and no pyplot.
 
     Call it, and draw, inside `mpl.rc_context(RC)`. `height_in` is for the panels. Title and legend
     above them and the caption below get strips of their own: matplotlib's constrained layout lets a

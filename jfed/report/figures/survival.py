@@ -15,7 +15,7 @@ from jfed.report.figures.style import COLUMN_IN, RC, Legend, mark, new_figure
 
 
 def kaplan_meier(times: ArrayLike, horizon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Share of runs that have reached the target by each time.
+    """Return the share of runs that have reached the target by each time.
 
     Args:
         times: of each run, (n,), inf where it never arrived within `horizon`.
@@ -41,7 +41,7 @@ def kaplan_meier(times: ArrayLike, horizon: float) -> tuple[np.ndarray, np.ndarr
 
 
 def arrivals(times: Mapping[str, ArrayLike], horizon: float, *, xlabel: str, target: str, title: str) -> Figure:
-    """A step curve for each scheme.
+    """Draw a step curve for each scheme.
 
     Args:
         times: scheme to times, as for `kaplan_meier`.

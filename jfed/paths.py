@@ -8,7 +8,7 @@ from jfed.core.errors import require
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """Settings such as "selector.eta=0.1" as a delta; what is no Python literal is a name.
+    """Return settings such as "selector.eta=0.1" as a delta; a value that is no Python literal is a name.
 
     Raises:
         ConfigError: no "=".
@@ -17,7 +17,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_axes(axes: Sequence[str]) -> dict[str, list[Any]]:
-    """Axes of a sweep such as "selector.eta=0.1,0.5"; values that are tuples stand in a list.
+    """Return the axes of a sweep such as "selector.eta=0.1,0.5"; values that are tuples are written in a list.
 
     Raises:
         ConfigError: no "=".

@@ -1,0 +1,235 @@
+"""Your own data: arrays, or an npz file of them, checked once and known by their content.
+
+`jfed.arrays(images, labels, ...)` makes a data source of arrays that you have, for `Training(dataset=...)`;
+`Training(dataset="file.npz")` reads the same arrays, by the same names, from a file that `numpy.savez` wrote.
+"""
+
+import functools
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jfed.core.errors import DataError
+from jfed.core.members import Name
+from jfed.data.dataset import Dataset, Examples
+from jfed.data.moments import moments
+from jfed.data.options import DataOptions, Folder
+
+PARTS = ("images", "labels", "test_images", "test_labels", "clients", "name")
+PIXEL = 255.0  # the largest value of a uint8
+
+
+@dataclass(frozen=True)
+class Arrays(DataOptions):
+    """A data set made of arrays; two are equal if name and content are. `arrays` makes them.
+
+    Attributes:
+        name: by which results know it.
+        digest: of the content.
+        content: the data set itself.
+    """
+
+    name: str = ""
+    digest: str = ""
+    content: Any = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def called(cls) -> tuple[Name, ...]:
+        """Return no name, since each data set has its own."""
+        return ()
+
+    def load(self, data_dir: Folder = None) -> Dataset:
+        """Return the data set."""
+        return self.content
+
+    def has_owners(self) -> bool:
+        """Return whether `clients` were given."""
+        return self.content.owners is not None
+
+
+def arrays(
+    images: ArrayLike,
+    labels: ArrayLike,
+    test_images: ArrayLike | None = None,
+    test_labels: ArrayLike | None = None,
+    clients: ArrayLike | None = None,
+    name: str = "mine",
+) -> Arrays:
+    """Return a data source of your own arrays, for `Training(dataset=...)`; they are copied and hashed here, once.
+
+    Args:
+        images: (N, ...); uint8 images (N, height, width) or (N, height, width, channels), or float features of any
+            shape, which are held as float32.
+        labels: (N,), whole numbers 0 .. L - 1, of which each occurs.
+        test_images: (M, ...), of the same shape and type; needed for `Training(test_set="official")` only.
+        test_labels: (M,), for the test images.
+        clients: (N,), who owns each training example, as whole numbers or strings. In the partition "natural", which is
+            then the default, clients are owners and nobody holds what is another's.
+        name: by which results know the data set.
+
+    Raises:
+        DataError: arrays that make no data set, with what is wrong and what to do.
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
+        raise DataError(f"a data set's name has letters, digits, '.', '-' and '_', found {name!r}")
+    examples, classes = _examples("images", images), _labels("labels", labels)
+    _require_as_many("labels", classes, "images", examples)
+    _require_no_gaps(classes)
+    if (test_images is None) != (test_labels is None):
+        given, lacking = ("test_images", "test_labels")[:: -1 if test_images is None else 1]
+        raise DataError(f"there are {given} without {lacking}: give both, or neither")
+    if test_images is None or test_labels is None:
+        tests, test_classes = examples[:0], classes[:0]
+    else:
+        tests, test_classes = _examples("test_images", test_images), _labels("test_labels", test_labels)
+        _require_as_many("test_labels", test_classes, "test_images", tests)
+        _require_alike(tests, examples)
+        _require_known(test_classes, int(classes.max()))
+    scale = PIXEL if examples.dtype == np.uint8 else float(np.abs(examples).max()) or 1.0
+    mean, std = moments(examples, scale)
+    owners = None if clients is None else _owners(clients, examples)
+    for array in (examples, classes, tests, test_classes, owners):
+        if array is not None:
+            array.flags.writeable = False
+    last = int(classes.max()) + 1
+    made = Dataset(name, name, examples, classes, tests, test_classes, last, scale, mean, std, owners)
+    return Arrays(name, made.digest, made)
+
+
+def from_file(path: str | Path) -> Arrays:
+    """Return the data source that an npz file holds, by the names of the arguments of `arrays`.
+
+    The file is read again only if it has changed. Without a `name` in it, the data set is called as the file is.
+
+    Raises:
+        DataError: no such file, no npz file, pickled objects in it, names that lack or are unknown, and bad arrays.
+    """
+    path = Path(path)
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise DataError(f"the data set {path} cannot be read ({error.strerror})") from error
+    return _from_file(path, stat.st_mtime_ns, stat.st_size)
+
+
+@functools.lru_cache(maxsize=4)
+def _from_file(path: Path, *_: int) -> Arrays:
+    parts = _parts(path)
+    for name in ("images", "labels"):
+        if name not in parts:
+            found = ", ".join(parts) or "nothing"
+            raise DataError(
+                f"{path} lacks {name}: it must hold images and labels, and may hold test_images with test_labels,"
+                f" clients and name; it holds {found}"
+            )
+    stray = [name for name in parts if name not in PARTS]
+    if stray:
+        raise DataError(f"{path} holds {', '.join(stray)}, which no data set has: name arrays {', '.join(PARTS)}")
+    name = str(parts.pop("name", re.sub(r"[^\w.-]", "-", path.stem)))
+    try:
+        return arrays(**parts, name=name)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def _parts(path: Path) -> dict[str, NDArray[Any]]:
+    advice = "write it with numpy.savez(file, images=..., labels=...)"
+    try:
+        with path.open("rb") as file:
+            found = np.load(file, allow_pickle=False)
+            if isinstance(found, np.ndarray):
+                raise DataError(f"{path} holds one array without a name: {advice}")
+            return {name: found[name] for name in found.files}
+    except DataError:
+        raise
+    except Exception as error:  # whatever the readers of zip files and arrays raise
+        if "allow_pickle" in str(error):
+            why = "holds Python objects, or is no npz file"
+        else:
+            why = f"cannot be read as an npz file ({str(error).partition(chr(10))[0] or type(error).__name__})"
+        raise DataError(f"{path} {why}: {advice}, of numbers and strings only") from error
+
+
+# ------------------------------------------------------------------------------------------------ checks
+
+
+def _array(name: str, given: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.asarray(given)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{name} must be one array of equally long rows ({error})") from error
+    if array.dtype.kind == "O":
+        raise DataError(f"{name} hold Python objects: make them one array of numbers, or of strings with .astype(str)")
+    return array
+
+
+def _examples(name: str, given: ArrayLike) -> Examples:
+    array = _array(name, given)
+    if array.ndim == 0 or array.size == 0:
+        raise DataError(f"{name} must hold at least one example of at least one number, found shape {array.shape}")
+    if array.dtype == np.uint8:
+        images = array[..., np.newaxis] if array.ndim == 3 else array
+        return np.array(images[:, np.newaxis] if array.ndim == 1 else images, order="C")
+    if array.dtype.kind != "f":
+        raise DataError(
+            f"{name} must be uint8 (pixels from 0 to 255) or float32 (features), found {array.dtype}: use .astype"
+        )
+    with np.errstate(over="ignore"):
+        features = np.array(array[:, np.newaxis] if array.ndim == 1 else array, np.float32, order="C")
+    bad = np.flatnonzero(~np.isfinite(features).reshape(len(features), -1).all(axis=1))
+    if bad.size:
+        raise DataError(f"{name} must be finite as float32: example {bad[0]} is NaN, infinite or too large")
+    return features
+
+
+def _labels(name: str, given: ArrayLike) -> NDArray[np.int32]:
+    array = _array(name, given)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DataError(f"{name} must be a vector of whole numbers, found {array.dtype} of shape {array.shape}")
+    largest = np.iinfo(np.int32).max
+    if array.size and (int(array.min()) < 0 or int(array.max()) > largest):
+        place = int(np.flatnonzero((array < 0) | (array > largest))[0])
+        raise DataError(f"{name} must be classes counted from 0, found {array[place]} at {place}")
+    return array.astype(np.int32)
+
+
+def _require_as_many(name: str, some: NDArray[Any], of: str, others: NDArray[Any]) -> None:
+    if len(some) != len(others):
+        raise DataError(f"there are {len(some):,} {name} for {len(others):,} {of}: give one for each")
+
+
+def _require_no_gaps(labels: NDArray[np.int32]) -> None:
+    values = np.unique(labels)
+    missing = np.flatnonzero(values != np.arange(len(values)))
+    if missing.size:
+        raise DataError(
+            f"labels must be 0, 1, 2, ... without gaps: no example has label {missing[0]}, though the largest is"
+            f" {values[-1]}; numpy.unique(labels, return_inverse=True)[1] closes gaps"
+        )
+
+
+def _require_alike(tests: Examples, examples: Examples) -> None:
+    if (tests.dtype, tests.shape[1:]) != (examples.dtype, examples.shape[1:]):
+        raise DataError(
+            f"test_images must be like images: {examples.dtype} of shape {examples.shape[1:]}, found {tests.dtype} of"
+            f" shape {tests.shape[1:]}"
+        )
+
+
+def _require_known(labels: NDArray[np.int32], last: int) -> None:
+    if labels.max() > last:
+        raise DataError(f"test_labels must be among the training labels 0 to {last}, found {labels.max()}")
+
+
+def _owners(given: ArrayLike, examples: Examples) -> NDArray[np.int32]:
+    array = _array("clients", given)
+    if array.ndim != 1 or array.dtype.kind not in "iuUS":
+        raise DataError(
+            f"clients must be a vector of whole numbers or strings, found {array.dtype} of shape {array.shape}"
+        )
+    _require_as_many("clients", array, "images", examples)
+    return np.unique(array, return_inverse=True)[1].astype(np.int32)

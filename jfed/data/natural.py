@@ -1,0 +1,41 @@
+"""The natural partition: clients are the owners of the examples, and nobody holds what is another's."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jfed.core.errors import DataError
+
+
+def natural(
+    owners: NDArray[np.int32],
+    num_clients: int,
+    rng: np.random.Generator,
+    *,
+    most: int | None = None,
+    min_samples: float = 1,
+) -> list[NDArray[np.int32]]:
+    """Return the positions of each client's examples (K vectors), all those of one owner.
+
+    Owners with fewer than ``min_samples`` examples are left out. Of the others, ``num_clients`` are drawn; all of them,
+    without a draw, where there are just as many. They keep their order. An owner with more than ``most`` examples gives
+    so many of them, drawn at random.
+
+    Raises ``DataError`` where there are not as many owners, and for numbers that are not whole or below 1.
+    """
+    for name, number in (("min_samples", min_samples), ("samples_per_client", most)):
+        whole = isinstance(number, int | float) and number >= 1 and number % 1 == 0
+        if number is not None and not whole:
+            raise DataError(f"{name} must be a whole number of at least 1 in the natural partition, found {number}")
+    if num_clients < 1:
+        raise DataError(f"there must be at least one client, found {num_clients}")
+    counts = np.bincount(owners)
+    fit = np.flatnonzero(counts >= min_samples)
+    if num_clients > len(fit):
+        raise DataError(
+            f"{num_clients:,} clients are asked for, but only {len(fit):,} of the {len(counts):,} owners have at least"
+            f" {min_samples:g} examples: set num_clients to at most {len(fit):,}, or min_samples lower"
+        )
+    chosen = fit if num_clients == len(fit) else np.sort(rng.choice(fit, num_clients, replace=False))
+    by_owner = np.split(np.argsort(owners, kind="stable").astype(np.int32), counts.cumsum()[:-1])
+    hands = (by_owner[owner] for owner in chosen)
+    return [hand if most is None or len(hand) <= most else rng.permutation(hand)[: int(most)] for hand in hands]
