@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from jfed import catalog
-from jfed.contracts import algorithms, controllers, environments, models, scheme, selectors
+from jfed.contracts import algorithms, controllers, environments, models, scheme, selectors, sources
 from jfed.contracts.finding import Finding, Rules, findings
 from jfed.contracts.options import Bench
 from jfed.core.errors import ConfigError
@@ -17,6 +17,7 @@ BENCHES: dict[str, tuple[type[Bench], Rules]] = {
     "environment": (environments.EnvironmentBench, environments.RULES),
     "controller": (controllers.ControllerBench, controllers.RULES),
     "algorithm": (algorithms.AlgorithmBench, algorithms.RULES),
+    "dataset": (sources.DataBench, sources.RULES),
     "model": (models.ModelBench, models.RULES),
 }
 

@@ -81,12 +81,13 @@ class ModelBench(Bench):
 # --------------------------------------------------------------------------------------------------- rules
 
 
-def fixed(bench: ModelBench) -> None:
-    """All fields are static: a model has no numbers that a sweep could change in one program."""
+def fixed(bench: Bench) -> None:
+    """All fields are static: a model, like a data set, has no numbers that a sweep could change in one program."""
     dynamic = dynamic_names(type(bench.options))
     require(
         not dynamic,
-        f"{', '.join(dynamic)} must be static, as all fields of a model are: declare it with jfed.static(...).",
+        f"{', '.join(dynamic)} must be static, as all fields of a {bench.room.word} are: declare it with"
+        " jfed.static(...).",
     )
 
 

@@ -28,6 +28,7 @@ GOOD = {
     "controller": "ToyController",
     "algorithm": "ToyAlgorithm",
     "model": "ToyModel",
+    "dataset": "ToyData",
 }
 SLOW = {"runs", "learns", "still", "lanes", "float64"}  # of algorithms and models: they train
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import linen
 
 import jfed
@@ -116,3 +117,18 @@ class ToyModel(jfed.ModelOptions):
 
     def module(self, inputs):
         return Two(inputs.num_classes)
+
+
+@dataclass(frozen=True)
+class ToyData(jfed.DataOptions):
+    """Points of two kinds, each owned by one of three."""
+
+    seed: int = jfed.static(0)
+
+    def load(self, data_dir=None):
+        rng, labels = np.random.default_rng(self.seed), np.arange(30) % 2
+        points = rng.normal(size=(30, 4)) + labels[:, None]
+        return jfed.arrays(points, labels, clients=np.arange(30) % 3, name="toys").load()
+
+    def has_owners(self):
+        return True
