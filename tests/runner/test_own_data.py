@@ -14,6 +14,7 @@ from support import Stepper, assert_same_bits, run
 
 import jfed
 from jfed import catalog
+from jfed.catalog import outside
 from jfed.config import normal
 from jfed.core.errors import ConfigError, DataError
 from jfed.data import synthetic
@@ -171,8 +172,8 @@ import jfed
 class Rings(jfed.DataOptions):
     """Two rings around the origin."""
 
-    noise: float = jfed.core.options.static(0.1)
-    broken: str = jfed.core.options.static("")
+    noise: float = jfed.static(0.1)
+    broken: str = jfed.static("")
 
     def load(self, data_dir=None):
         rng = np.random.default_rng(0)
@@ -184,11 +185,9 @@ class Rings(jfed.DataOptions):
 
 
 def test_a_source_from_outside(tmp_path, monkeypatch):
-    import jfed.core.options
-
     path = tmp_path / "my_rings.py"
     path.write_text(SOURCE)
-    monkeypatch.setattr(catalog, "_files", {})
+    monkeypatch.setattr(outside, "_files", {})
     (kind,) = catalog.load_file(path)
     assert "rings" in catalog.names("dataset")
     found = normal(config(dataset="rings", samples_per_client=5)).training
@@ -198,8 +197,8 @@ def test_a_source_from_outside(tmp_path, monkeypatch):
         feed.dataset(kind(broken="type"), None)
     with pytest.raises(ConfigError, match=r"with owners: let its has_owners\(\) return True"):
         feed.dataset(kind(broken="owners"), None)
-    monkeypatch.setattr(catalog, "_registered", {field: {} for field in catalog.ROOMS})
-    jfed.register("ours", MINE) if hasattr(jfed, "register") else catalog.register("ours", MINE)
+    monkeypatch.setattr(outside, "registered", {field: {} for field in catalog.ROOMS})
+    jfed.register("ours", MINE)
     assert jfed.Training(dataset="Ours").dataset == MINE
 
 
