@@ -169,10 +169,10 @@ def test_settings_by_path():
         jfed.Config(num_clients=40, cohort_size=8), ["rbcs-f-5", "cs-ucb-q-0.1", "fedcs-3", "dirichlet-1"]
     )
     for named in ("selector.V", "selector.beta", "selector.deadline_s", "selector.gamma2"):
-        with pytest.raises(ConfigError, match="what a scheme's name stands for"):
+        with pytest.raises(ConfigError, match="since the name of a scheme says what it is"):
             changed(timed, {named: 1.0})
     for named in ("selector.quota", "selector.sampler", "mode"):
-        with pytest.raises(ConfigError, match="what a scheme's name stands for"):
+        with pytest.raises(ConfigError, match="since the name of a scheme says what it is"):
             changed(points, {named: "exact"})
     (quotas,) = changed(timed[1:2], {"selector.quota": 0.1})  # there the number is beta
     assert quotas.config.selector.quota == 0.1
