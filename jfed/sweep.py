@@ -92,7 +92,7 @@ def changed(points: Sequence[Point], delta: Mapping[str, Any]) -> list[Point]:
         own = {f"selector.{name}" for p in points for name in catalog.set_by_name(p.config.selector)}
         require(
             path not in own and not any(coordinate(path) in p.coords for p in points),
-            f"{path} cannot be set here, since the name of a scheme says what it is: choose it by the schemes or the mode.",
+            f"{path} cannot be set here, since the name of a scheme says what it is: choose it by schemes or mode.",
         )
     _require_known(points, delta)
     return [
