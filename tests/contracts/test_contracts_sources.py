@@ -22,7 +22,8 @@ def changed(**fields):
 
 COUNT = itertools.count()
 BROKEN = [
-    ("static fields", "noise must be static, as all fields of a data set are", toy(toys.ToyData, annotations={"noise": float}, noise=0.1)),
+    ("static fields", "noise must be static, as all fields of a data set are",
+     toy(toys.ToyData, annotations={"noise": float}, noise=0.1)),
     ("loads", r"load must return a data set, such as jfed.arrays\(\.\.\.\)\.load\(\), found NoneType",
      toy(toys.ToyData, load=lambda self, data_dir=None: None)),
     ("loads", "load raises ZeroDivisionError", toy(toys.ToyData, load=lambda self, data_dir=None: 1 / 0)),
