@@ -24,7 +24,7 @@ from jfed.config import Config
 from jfed.core.errors import require
 from jfed.paths import parse_settings
 from jfed.report.tables import Table
-from jfed.results.load import schemes
+from jfed.results.load import company, schemes
 from jfed.selectors.e3cs import quota_schedule
 from jfed.sweep import Point, changed, methods
 
@@ -113,6 +113,7 @@ def per_run(results: xr.Dataset, rates: tuple[float, ...], base: Config) -> pd.D
             "ratio_last": succeeded[:, -last:].sum(1) / (k * last),
             "ratio_after_turn": succeeded[:, turn:].sum(1) / (k * (horizon - turn)),
             "jain": jain(counts),
+            **company(results),
             "expected_cep": results["expected_succeeded"].values.astype(np.float64).sum(1),
             "top_class_used": (top & (counts >= 0.01 * k * horizon)).sum(1),
             "lower_median": [np.median(c[~t]) for c, t in zip(counts, top, strict=True)],

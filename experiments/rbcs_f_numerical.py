@@ -26,7 +26,7 @@ from jfed.core.errors import require
 from jfed.envs import exchange
 from jfed.measures.quotas import ROUNDING, last_broken
 from jfed.paths import parse_settings
-from jfed.results.load import schemes
+from jfed.results.load import company, schemes
 from jfed.selectors import rbcs_f
 from jfed.sweep import Point, changed, methods
 
@@ -108,6 +108,7 @@ def per_run(
             "reading": reading,
             "seed": seeds,
             "num_rounds": horizon,
+            **company(results),
             "time": time,
             "jain": jain(counts),
             "lowest_rate": counts.min(1) / horizon,

@@ -18,12 +18,15 @@ CORE = {
     "core.types": set(),
     "core.errors": set(),
     "core.version": set(),
+    "core.lazy": set(),
+    "core.source": set(),
+    "core.code": {"core.source"},
     "core.learning": {"core.types"},
     "core.interfaces": {"core.types", "core.learning"},
     "core.prng": {"core.types", "core.errors"},
     "core.options": {"core.types", "core.errors"},
     "core.ops": {"core.types", "core.errors", "core.interfaces", "core.prng", "core.options"},
-    "core.members": {"core.types", "core.errors", "core.interfaces", "core.options"},
+    "core.members": {"core.types", "core.errors", "core.interfaces", "core.options", "core.code"},
 }
 PLAIN = {"core.errors", "core.version"}  # what is known where jax is not
 ALLOWED = CORE | {
@@ -185,3 +188,11 @@ def test_the_public_face_is_what_it_says():
     assert set(jfed._HOME) <= set(dir(jfed))
     with pytest.raises(AttributeError, match="module 'jfed' has no attribute 'nothing'"):
         _ = jfed.nothing
+
+
+def test_rooms_give_their_modules_without_further_imports():
+    code = "import jfed; print(jfed.controllers.adaptive.Options().phi, jfed.selectors.e3cs.Options().quota)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=HOME.parent)
+    assert done.stdout.split() == ["0.025", "0.5"], done.stderr
+    with pytest.raises(AttributeError, match=r"module 'jfed\.selectors' has no attribute 'nobody'"):
+        _ = jfed.selectors.nobody

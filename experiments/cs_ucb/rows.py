@@ -10,7 +10,7 @@ import jfed
 from jfed.config import Config
 from jfed.measures.optimum import best_under_quotas, mean_of_smallest, smallest_mean
 from jfed.measures.quotas import last_broken
-from jfed.results.load import schemes
+from jfed.results.load import company, schemes
 
 BEST = "cs-ucb-best"
 LOOKS = (50, 200, 1000, 5000)  # rounds at which the gap is compared
@@ -26,6 +26,7 @@ def base(results: xr.Dataset, experiment: str) -> pd.DataFrame:
         "num_rounds": results.sizes["round"],
         "time": results["round_time_s"].values.astype(float).sum(1),
         "failed": (results["num_selected"].values - results["num_succeeded"].values).sum(1),
+        **company(results),
     }
     return pd.DataFrame(columns)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from jfed.analysis import box_by_class, lines, selection_heat, stacked_lines
 from jfed.measures.costs import against, cost_grid
 from jfed.measures.quotas import rates_so_far
+from jfed.results.alike import require_alike
 from jfed.results.load import schemes
 from jfed.sweep import Point
 
@@ -28,6 +29,8 @@ def success_rates(points: Sequence[Point]) -> tuple[float, ...]:
 def by_scheme(results: xr.Dataset, values: np.ndarray, order: Sequence[str]) -> dict[str, np.ndarray]:
     """Return the values of each scheme's runs, schemes in the given order."""
     labels = schemes(results)
+    if "setting" in results.coords:
+        require_alike(labels, results["setting"].values)
     return {scheme: values[labels == scheme].astype(float) for scheme in order}
 
 

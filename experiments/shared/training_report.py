@@ -14,7 +14,7 @@ from experiments.shared.common import Output, show
 from experiments.shared.figures import accuracy
 from jfed.analysis import arrivals, compare, compare_times, comparisons_table, forest, rank_diagram
 from jfed.report.targets import first_reached, targets_table
-from jfed.results.load import schemes
+from jfed.results.load import company, schemes
 from jfed.stats.tuning import choose
 from jfed.sweep import Point
 
@@ -69,6 +69,7 @@ def per_run(
         "last10_accuracy": last10,
         "final_loss": results["test_loss"].values[:, -1],
         **{target_name(t): first_reached(evaluated, values, t) for t in targets},
+        **company(results),
     }
     frame = pd.DataFrame(columns)
     rank = frame.scheme.map({s: i for i, s in enumerate(order)})

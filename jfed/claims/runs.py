@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from jfed.core.errors import ConfigError
+from jfed.results.frames import require_alike
+
 TIMES = "rounds to "
 
 
@@ -122,8 +125,13 @@ class Runs:
         """Return scores of several schemes on the seeds that all have, (seeds, schemes).
 
         Raises:
-            Missing: a scheme, the metric, or common seeds are missing; or no run of any of them ever arrived.
+            Missing: a scheme, the metric, or common seeds are missing; no run of any of them ever arrived; or they ran
+                under different settings.
         """
+        try:
+            require_alike(self.frame[self.frame["scheme"].isin(list(schemes))])
+        except ConfigError as error:
+            raise Missing(str(error)) from None
         columns = [self.scores(s, metric, censored=True) for s in schemes]
         if all(np.isinf(c).all() for c in columns):
             raise Missing(f"no run of {', '.join(schemes)} reaches {metric.removeprefix(TIMES)}")

@@ -1,7 +1,7 @@
 """Rules for algorithms, as seen from outside: tiny runs through the engine, whatever the interface between them.
 
-One program trains four clients' runs side by side: one in which all return, one in which nobody does, one without
-steps, and one for each second value of a number.
+One program holds several runs: one in which all clients return, one in which none does, one without steps, and one for
+each second value of a number.
 """
 
 from typing import Any
@@ -27,8 +27,6 @@ from jfed.models.losses import mean_loss
 from jfed.runner.units import Layout, Unit, plan
 from jfed.sweep import Point
 
-RUNS = ("all return", "nobody returns", "no steps")
-
 
 class AlgorithmBench(Bench):
     """One algorithm under test."""
@@ -40,7 +38,7 @@ class AlgorithmBench(Bench):
 
     @shared
     def points(self) -> list[Point]:
-        """The runs: those of `RUNS`, then second values of numbers."""
+        """The runs: all return, nobody does, no steps; then second values of numbers."""
         base = Config(K, 3, NUM_ROUNDS, selector="uniform", controller=fixed.Options(3), training=TINY)
         base = replace(base, {"environment": volatility.Options(success_rates=(1.0,))})
         own = replace(base, {"training.algorithm": self.options})

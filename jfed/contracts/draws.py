@@ -11,9 +11,9 @@ DRAWS = 4096
 ERRORS = 4.5  # standard errors: a rule that holds is called broken once in 150 000 times a client
 
 
-def many(one: Callable[..., Any], *arguments: Any) -> Any:
+def many(one: Callable[..., Any], *arguments: Any, number: int = DRAWS) -> Any:
     """Return what a function of a key and more gives for many keys, on the host; leading axis draws."""
-    keys = jax.random.split(jax.random.key(20), DRAWS)
+    keys = jax.random.split(jax.random.key(20), number)
     return jax.device_get(jax.jit(jax.vmap(one, in_axes=(0, *[None] * len(arguments))))(keys, *arguments))
 
 

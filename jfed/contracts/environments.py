@@ -26,6 +26,7 @@ from jfed.contracts.walks import (
 from jfed.core.types import Cohort, Costs, Dims, Oracle, Outcome, Plan, Problem, View
 
 FEW = (0, 1, 2)  # clients of a cohort
+EACH = 64  # draws from each first state: to make one may be dear
 
 
 class Visit(NamedTuple):
@@ -226,13 +227,18 @@ def frequencies(bench: EnvironmentBench) -> str | None:
 
     def one(key: Array) -> tuple[Array, Array, Array]:
         start = member.init(jax.random.fold_in(key, 0), visit.params, jnp.array(SIZES, jnp.int32))
-        _, view, outcome = bench.round(member, key, start, jnp.int32(1), visit)
-        assert view.oracle is not None  # another rule asks for it
-        return view.available, outcome.succeeded, view.oracle.success_rate
 
-    available, succeeded, rate = draws.many(one)
+        def drawn(key: Array) -> tuple[Array, Array, Array]:
+            _, view, outcome = bench.round(member, key, start, jnp.int32(1), visit)
+            assert view.oracle is not None  # another rule asks for it
+            return view.available, outcome.succeeded, view.oracle.success_rate
+
+        return jax.vmap(drawn)(jax.random.split(jax.random.fold_in(key, 1), EACH))
+
+    available, succeeded, rate = draws.many(one, number=draws.DRAWS // EACH)
+    succeeded, rate = succeeded.reshape(-1, K), rate.reshape(-1, K)
     chance = bench.options.expected_availability()
-    apart = draws.apart(available.mean(-1, keepdims=True) - chance)
+    apart = draws.apart(available.mean((1, 2))[:, None] - chance)
     require(
         apart is None,
         f"Clients are available in {available.mean():.4g} of the draws, and expected_availability says {chance:g}.",

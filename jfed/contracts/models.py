@@ -63,18 +63,19 @@ class ModelBench(Bench):
         return jax.tree.map(lambda w: normal(0, 0.1, w.shape).astype(w.dtype), self.shapes[0])
 
     @shared
-    def answers(self) -> tuple[Any, ...]:
-        """Logits and the gradient of their sum: of the images, of the images turned round, and logits of one alone."""
+    def answers(self) -> tuple[Any, Any, Any]:
+        """Logits and their gradient; logits of the images turned round, and of the first one among blanks."""
         member = self.member
 
+        @jax.jit
         def both(weights: Any, images: Any) -> tuple[Any, Any]:
             logits, back = jax.vjp(lambda w: member.logits(w, images), weights)
             return logits, back(jnp.ones_like(logits))[0]
 
-        def all_(weights: Any, images: Any) -> tuple[Any, ...]:
-            return both(weights, images), member.logits(weights, images[::-1]), member.logits(weights, images[:1])
-
-        return host(jax.jit(all_)(self.weights, self.images))
+        blanks = np.zeros_like(self.images)
+        blanks[0] = self.images[0]
+        one, turned, lone = (both(self.weights, images) for images in (self.images, self.images[::-1], blanks))
+        return host(one), host(turned[0]), host(lone[0])
 
 
 # --------------------------------------------------------------------------------------------------- rules
@@ -141,14 +142,16 @@ def learns(bench: ModelBench) -> None:
 
 
 def alone(bench: ModelBench) -> None:
-    """An image's logits are the same whatever else is in its batch, also in a batch of one."""
-    (logits, _), turned, one = bench.answers
-    pairs = ((turned[::-1], logits), (one[0], logits[0]))
+    """An image's logits are the same whatever else is in its batch, which may be of one image."""
+    (logits, _), turned, lone = bench.answers
+    pairs = ((turned[::-1], logits), (lone[0], logits[0]))
     require(
         all(np.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in pairs),
         "An image's logits depend on the other images of its batch: leave out what mixes them, such as batch"
         " normalisation, for padding is in every batch.",
     )
+    shape = traced("the module", bench.member.logits, bench.shapes[0], bench.images[:1]).shape
+    require(shape == (1, *logits.shape[1:]), f"Logits of a batch of one image have shape {list(shape)}.")
 
 
 def pure(bench: ModelBench) -> None:

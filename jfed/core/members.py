@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from jfed.core import code
 from jfed.core.errors import ConfigError
 from jfed.core.interfaces import Algorithm, Controller, Environment, Loss, Selector
 from jfed.core.options import as_arrays, dynamic_names
@@ -65,6 +66,11 @@ class MemberOptions(abc.ABC):  # noqa: B024 (each room's base says what must be 
     names: ClassVar[tuple[Name, ...]] = ()
     modes: ClassVar[Modes | None] = None
     version: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, **further: Any) -> None:
+        """Keep the source from which the class is made, by which its results are known."""
+        super().__init_subclass__(**further)
+        code.remember(cls)
 
     def params(self, problem: Problem) -> Any:
         """Return the dynamic half as NumPy arrays, after checking it; raise `ConfigError` on a bad value.

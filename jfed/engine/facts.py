@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jaxtyping import Bool, Float, PRNGKeyArray
+from jaxtyping import Bool, Float, Key, PRNGKeyArray
 
 from jfed.algorithms.vectors import norm
 from jfed.algorithms.whole import mean_over
@@ -46,7 +46,7 @@ def check(selector: Selector, name: str, trains: bool) -> None:
 
 def facts(
     lane: Lane, model: Model, loss: Loss, selector: Selector, weights: Weights, data: Data, jobs: Jobs, moves: Weights,
-    keys: PRNGKeyArray,
+    keys: Key[Array, " runs"],
 ) -> Facts:  # fmt: skip
     """Return what the selector wants, (jobs,) each; NaN where a client does not return or a mean has no images.
 
@@ -119,7 +119,9 @@ def _flat(leaf: Array) -> Float[Array, "jobs size"]:
     return leaf.reshape(leaf.shape[0], -1)
 
 
-def _sketches(lane: Lane, moves: Weights, keys: PRNGKeyArray, dimensions: int) -> Float[Array, "jobs dimensions"]:
+def _sketches(
+    lane: Lane, moves: Weights, keys: Key[Array, " runs"], dimensions: int
+) -> Float[Array, "jobs dimensions"]:
     """Return the projections of moves: leaf by leaf, with a matrix for each leaf that all clients of a run share."""
     by_run = jax.tree.map(lambda x: x.reshape(keys.shape[0], -1, *x.shape[1:]), moves)
 

@@ -1,1 +1,5 @@
 """Models: one file for each family of networks, found by the catalogue; `classifier` makes a model of options."""
+
+from jfed.core.lazy import submodules
+
+__getattr__ = submodules(__name__)

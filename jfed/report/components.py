@@ -5,6 +5,7 @@ import math
 import pandas as pd
 
 from jfed.report.tables import Table
+from jfed.results.frames import require_alike
 from jfed.stats.variance import SEEDS, components, share
 
 
@@ -21,6 +22,7 @@ def components_table(frame: pd.DataFrame, metric: str, title: str) -> Table:
     """
     if "scheme" not in frame.columns:
         raise ValueError(f"the frame has no column 'scheme'; there are {', '.join(map(str, frame.columns))}")
+    require_alike(frame)
     schemes = frame["scheme"].tolist()
     if not schemes or any(pd.isna(scheme) or scheme == "" for scheme in schemes):
         raise ValueError("a row of the frame has no scheme" if schemes else "there are no runs")

@@ -42,7 +42,7 @@ def comparison_notes(comparisons: Comparisons, decimals: int, any_bold: bool) ->
     notes += _power_notes(comparisons)
     notes += _exceptions(comparisons)
     notes += [f"Failed runs of {scheme}: {text}." for scheme, text in _failures(rows).items()]
-    return tuple(notes)
+    return (*notes, *comparisons.remarks)
 
 
 def _many(comparisons: Comparisons) -> str:

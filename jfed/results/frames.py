@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from jfed.results import alike
+
 KEYS = ("scheme", "seed")
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "None", "<NA>")
 LARGEST = 1e150  # of a finite score
@@ -42,7 +44,8 @@ def scores_by_scheme(frame: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
 
     Raises:
         ValueError: a column is missing or not numeric, a key is missing, two rows are the same
-            (scheme, seed), or a finite score is too large to be squared.
+            (scheme, seed), a finite score is too large to be squared, or a column `setting` says that
+            schemes ran under different settings.
     """
     for column in KEYS:
         if column not in frame.columns:
@@ -54,6 +57,7 @@ def scores_by_scheme(frame: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
     if len({isinstance(seed, str) for seed in frame["seed"]}) > 1:
         raise ValueError("seeds are numbers and text")
     frame = frame.assign(scheme=frame["scheme"].astype(str))
+    require_alike(frame)
 
     twice = frame.loc[frame.duplicated(list(KEYS)), list(KEYS)]
     if len(twice):
@@ -72,6 +76,17 @@ def scores_by_scheme(frame: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
     labels = frame["scheme"].to_numpy()
     scores.index = pd.Index(frame["seed"].to_numpy(), name="seed")
     return {scheme: scores.loc[labels == scheme].sort_index() for scheme in dict.fromkeys(labels)}
+
+
+def require_alike(frame: pd.DataFrame) -> None:
+    """Refuse a frame whose column `setting` says that its schemes cannot be compared; without one, nothing is known."""
+    if {"scheme", "setting"} <= set(frame.columns):
+        alike.require_alike(frame["scheme"], frame["setting"])
+
+
+def versions_note(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return a note if the column `versions` of a frame says that several made its runs."""
+    return alike.notes(frame["versions"]) if "versions" in frame.columns else ()
 
 
 def require_scheme(scheme: str, known: list[str]) -> None:

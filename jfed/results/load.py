@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,15 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jfed.core.errors import unknown
-from jfed.results.netcdf import read
+from jfed.results import alike, index, parts, store
+from jfed.results.meaning import describe
+from jfed.results.whole import SEEDS, Row, assemble
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+log = logging.getLogger("jfed")
+
 
 def load(path: str | Path) -> xr.Dataset:
-    """All finished runs below a directory.
+    """Return all finished runs below a directory.
+
+    Of two runs of one name and seed that differ otherwise, the one that was computed last is taken, and a warning says
+    in what they differ.
 
     Args:
         path: the `--out` of an experiment, its `results` folder, or one unit's file.
@@ -26,32 +35,88 @@ def load(path: str | Path) -> xr.Dataset:
     Returns:
         Dimensions run, round, client and, with training, eval_round. Coordinates on `run`: method, mode, seed,
         world, oracle (1 for a scheme that is shown the truth), dataset, config (names its settings), the seeds that may
-        be set apart, and one per swept setting. The README lists the variables. Where runs have different numbers of
-        clients, variables by client end in NaN: see `part`.
+        be set apart, one per swept setting, and run_id, setting, precision and versions (see `alike`). The README lists
+        the variables. Where runs have different numbers of clients, variables by client end in NaN: see `part`.
 
     Raises:
         FileNotFoundError: there are no results.
         ValueError: a file is damaged, or no result.
     """
     path = Path(path)
-    if path.is_file() and path.suffix != ".nc":
-        raise ValueError(f"{path} is no result: give the --out of an experiment, or one of its .nc files.")
-    files = [path] if path.is_file() else sorted({*path.glob("results/*.nc"), *path.glob("*.nc")})
+    if path.is_file() and path.suffix not in ENDINGS:
+        raise ValueError(f"{path} is no result: give the --out of an experiment, or one of its files of results.")
+    files = [path] if path.is_file() else store.files(path, ENDINGS)
     if not files and any(path.glob("checkpoints/*")):
         raise FileNotFoundError(f"Nothing in {path} is finished yet: the command that began it goes on from there.")
     if not files:
         raise FileNotFoundError(f"There are no results in {path}: run an experiment with --out {path} first.")
-    return combine([_opened(file) for file in files])
+    out = path.parent.parent if path.is_file() else path.parent if path.name == "results" else path
+    known = index.survey(out, [file for file in files if file.suffix == ".npz"], set_aside=False)
+    rows = read_rows(known, [(run, one) for run, at in known.runs.items() for one in known.called(at[0].kind)])
+    new = [assemble(_last(rows, out))] if rows else []
+    older = _read_older([file for file in files if file.suffix == ".nc"])
+    for file, part in older.items():
+        if {"method", "mode", "seed"} - set(part.coords):
+            raise ValueError(f"{file} is no result of jfed.")
+    return new[0] if new and not older else describe(combine([*new, *older.values()]))
 
 
-def _opened(file: Path) -> xr.Dataset:
-    try:
-        part = read(file)
-    except (OSError, ValueError, KeyError, RuntimeError):
-        raise ValueError(f"{file} is damaged: delete it, and run its experiment again to have it remade.") from None
-    if {"method", "mode", "seed"} - set(part.coords):
-        raise ValueError(f"{file} is no result of jfed.")
-    return part
+def _read_older(files: Sequence[Path]) -> Mapping[Path, Any]:
+    """Return results that former versions wrote; what reads them is an extra."""
+    if not files:
+        return {}
+    from jfed.results import netcdf
+
+    return netcdf.read_all(files)
+
+
+def read_rows(
+    known: index.Index, wanted: Sequence[tuple[str, Mapping[str, Any]]], recorded: bool = False,
+    have: Mapping[Path, parts.Part] | None = None,
+) -> list[Row]:  # fmt: skip
+    """Return runs that are in place under the names that are wanted, each file read once.
+
+    Args:
+        known: what the directory holds.
+        wanted: runs, and what each is called with what was left open in its setting.
+        recorded: of runs whose cohorts were recorded.
+        have: parts that are in memory already, by their file.
+    """
+    read, rows = dict(have or {}), []
+    for run, called in wanted:
+        place = known.place(run, recorded)
+        assert place is not None
+        if place.path not in read:
+            read[place.path] = parts.read(place.path)
+        rows.append(Row(read[place.path], place.at, called["coords"], tuple(called["open"])))
+    return rows
+
+
+def _last(rows: Sequence[Row], out: Path) -> list[Row]:
+    """Return rows without those that a later one replaces: of the same name, world, data set and seeds."""
+    chosen: dict[str, Row] = {}
+    replaced: dict[str, list[str]] = {}
+    for row in sorted(rows, key=lambda row: row.part.date):
+        run = row.part.runs[row.at]
+        about = row.part.kinds[run.kind]["about"]
+        name = json.dumps([sorted(row.coords.items()), about["world"], about["dataset"], run.seeds])
+        if name in chosen:
+            words = _changed(chosen[name], row)
+            replaced.setdefault(words, []).append(str(row.coords.get("method")))
+        chosen[name] = row
+    for words, schemes in replaced.items():
+        who = ", ".join(dict.fromkeys(schemes))
+        log.warning(f"{out} holds {len(schemes)} runs of {who} twice: {words}. Those computed last are taken.")
+    return list(chosen.values())
+
+
+def _changed(before: Row, after: Row) -> str:
+    """Return in words what two runs of one name differ in."""
+    a, b = (row.part.kinds[row.part.runs[row.at].kind]["what"] for row in (before, after))
+    words = [alike.difference(alike.everything(a), alike.everything(b))]
+    if before.part.versions(before.part.runs[before.at].kind) != after.part.versions(after.part.runs[after.at].kind):
+        words.append("made by other versions")
+    return ", ".join(filter(None, words)) or "their code cannot be read"
 
 
 def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
@@ -73,8 +138,10 @@ def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
         filled, dim="run", join="outer", data_vars="all", coords="different", compat="equals",
         combine_attrs="drop_conflicts",
     )  # fmt: skip
-    # A run may stand in two units, if more seeds were added with another block size: it is the same run.
-    same = pd.DataFrame({name: whole[name].values for name in names}).duplicated().to_numpy()
+    # A run may be in two units, if more seeds were added with another block size: it is the same run. So is one that
+    # was made before runs had an identity and then once more: the parts with identities come first.
+    own = [name for name in names if name not in IDENTITY] if "run_id" in names else list(names)
+    same = pd.DataFrame({name: whole[name].values for name in own}).duplicated().to_numpy()
     order = np.lexsort([whole[name].values for name in ("seed", "mode", "method")])
     return whole.isel({"run": order[~same[order]]})
 
@@ -121,8 +188,10 @@ def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
     return np.array(labels)
 
 
+ENDINGS = (".npz", ".nc")
 REAL = ("client_loss", "client_accuracy")  # variables by client that are no whole numbers
-STANDARD = ("method", "mode", "oracle", "config", "seed", "data_seed", "model_seed", "environment_seed")
+IDENTITY = ("run_id", "setting", "precision", "versions", "config")
+STANDARD = ("method", "mode", "oracle", *SEEDS, *IDENTITY)
 
 
 def swept(dataset: xr.Dataset) -> list[tuple[dict[str, Any], np.ndarray]]:
@@ -217,4 +286,9 @@ def tidy(
     broken = dataset["broken_round"].values > 0 if "broken_round" in dataset else np.zeros(len(frame), bool)
     for name, values in metrics.items():
         frame[name] = np.where(broken, np.nan, values.values) if broken.any() else values.values
-    return frame
+    return frame.assign(**company(dataset))
+
+
+def company(dataset: xr.Dataset) -> dict[str, np.ndarray]:
+    """Return the columns by which comparisons know whether runs can be compared: setting and versions of each run."""
+    return {name: dataset[name].values for name in alike.COLUMNS if name in dataset.coords}

@@ -1,13 +1,10 @@
-"""Results on disk: one NetCDF file per unit, written whole and renamed, and a manifest beside them.
-
-A file holds nothing that differs between two identical computations; dates, seconds and devices stand in the
-manifest. Never imports jax.
-"""
+"""A directory of results: a file per unit, written whole and renamed, and a manifest beside them. Needs no jax."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import json
 import logging
 import os
@@ -16,16 +13,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jfed.core.errors import ConfigError, StorageError
 from jfed.core.version import __version__
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy", "xarray")
 
@@ -87,7 +81,7 @@ def lock(out: Path) -> Iterator[None]:
 
 def unit_path(out: Path, unit_id: str) -> Path:
     """Where a unit's file stands."""
-    return out / "results" / f"{unit_id}.nc"
+    return out / "results" / f"{unit_id}.npz"
 
 
 def checkpoint_folder(out: Path, unit_id: str) -> Path:
@@ -114,16 +108,13 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
             os.close(folder)
 
 
-def write_unit(out: Path, unit_id: str, dataset: xr.Dataset) -> Path:
-    """Put a unit's file in place, and remove its checkpoints.
+def write_unit(out: Path, unit_id: str, content: bytes) -> Path:
+    """Put a unit's file in place, remove its checkpoints, and return where the file is.
 
     Raises:
         StorageError: it cannot be written; no part of it is left.
     """
     path = unit_path(out, unit_id)
-    encoding = {name: {"zlib": True, "complevel": 1} for name, v in dataset.data_vars.items() if v.size > 1024}
-    # In memory first: HDF5 that runs out of disk does not let go of its file.
-    content: Any = dataset.to_netcdf(engine="h5netcdf", encoding=encoding)
     try:
         write_whole(path, content)
     except OSError as error:
@@ -135,29 +126,48 @@ def write_unit(out: Path, unit_id: str, dataset: xr.Dataset) -> Path:
     return path
 
 
-def remove_leftovers(out: Path) -> None:
-    """Remove what a killed process left: half-written files, and checkpoints of units whose file is in place."""
+def files(path: Path, endings: tuple[str, ...] = (".npz",)) -> list[Path]:
+    """Return the files of results in an `--out`, or in its `results` folder itself."""
+    folder = path / "results" if (path / "results").is_dir() else path
+    return sorted(file for file in folder.glob("*") if file.suffix in endings)
+
+
+def remove_leftovers(out: Path, needless: Callable[[Path], bool]) -> None:
+    """Remove what a killed process left: half-written files, and folders of checkpoints that nothing needs."""
     for part in [*out.glob("*.part"), *out.glob("results/*.part")]:
         part.unlink(missing_ok=True)
     for folder in out.glob("checkpoints/*"):
-        if unit_path(out, folder.name).exists():
+        if needless(folder):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def provenance() -> dict[str, Any]:
+    """Return what is known of this process and moment: date, versions, machine and commit."""
+    return {"date": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"), **_process()}
+
+
+@functools.cache
+def _process() -> dict[str, Any]:
+    return {
+        "versions": {name: metadata.version(name) for name in PACKAGES} | {"jfed": __version__},
+        "python": platform.python_version(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "commit": _commit(),
+    }
 
 
 def write_manifest(out: Path, entry: Mapping[str, Any]) -> None:
     """Add what a command did to `manifest.json`: versions, device, commit, and the entry's own fields."""
     path = out / "manifest.json"
-    history = json.loads(path.read_text()) if path.exists() else []
-    history.append(
-        {
-            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "versions": {name: metadata.version(name) for name in PACKAGES} | {"jfed": __version__},
-            "python": platform.python_version(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-            "commit": _commit(),
-            **entry,
-        }
-    )
+    try:
+        history = json.loads(path.read_bytes()) if path.exists() else []
+        history.append(provenance() | dict(entry))
+    except (OSError, ValueError, AttributeError):
+        history = [provenance() | dict(entry)]
+        aside = path.with_name(f"{path.name}.damaged")
+        with contextlib.suppress(OSError):
+            os.replace(path, aside)
+        log.warning(f"{path} is damaged: it is called {aside.name} now, and a new one begins.")
     try:
         write_whole(path, (json.dumps(history, indent=1) + "\n").encode())
     except OSError as error:

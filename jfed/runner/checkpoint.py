@@ -1,14 +1,11 @@
 """Checkpoints of unfinished units: the state of a block, and what was recorded so far, at the end of a chunk.
 
-A checkpoint is one npz file in the unit's folder, named by the rounds done and the SHA-256 of its content. Bits of a
-run depend on the version of jax: a checkpoint of another version is not gone on from, so that a result is always
-what one version computes from the first round to the last.
+A checkpoint is one sealed file in the unit's folder, named by the rounds done. Bits of a run depend on the version of
+jax: a run never goes on from a checkpoint of another version, so that every result comes from one version.
 """
 
-import hashlib
-import io
+import json
 import logging
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,11 +14,13 @@ import jax
 import numpy as np
 
 from jfed.results import store
+from jfed.results.sealed import Arrays, Damaged, seal, unseal
 
 KEEP = 2  # the newest, and one in case it is damaged
 
+RUNS = "runs.json"
+
 log = logging.getLogger("jfed")
-Arrays = dict[str, np.ndarray]
 
 
 class Saved(NamedTuple):
@@ -40,13 +39,38 @@ NOTHING = Saved(0, {})
 
 
 def named(prefix: str, tree: Any) -> dict[str, Any]:
-    """The leaves of a pytree by name, such as "state.selector.log_w"."""
-    return {prefix + jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+    """Return the leaves of a pytree by name, such as "state.selector.log_w"."""
+    return {prefix + _path(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+
+
+def _path(path: Sequence[Any]) -> str:
+    """Return the way to a leaf, a dot before each step: a field's name, a key, or a position."""
+    return "".join(f".{getattr(step, 'name', getattr(step, 'key', getattr(step, 'idx', step)))}" for step in path)
 
 
 def joined(parts: Sequence[Mapping[str, np.ndarray]], axis: int = 0) -> Arrays:
     """Arrays of the same names, one behind the other."""
     return {name: np.concatenate([part[name] for part in parts], axis) for name in parts[0]}
+
+
+def begin(folder: Path, block: Mapping[str, Any]) -> None:
+    """Write once which runs a unit's checkpoints are of, and how they are laid out, so that they can be found again.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if not (folder / RUNS).exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        store.write_whole(folder / RUNS, json.dumps(block).encode())
+
+
+def begun(folder: Path) -> Any:
+    """Return what `begin` wrote; None if it cannot be read."""
+    try:
+        found = json.loads((folder / RUNS).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("runs"), list) else None
 
 
 def save(folder: Path, round: int, arrays: Mapping[str, np.ndarray]) -> None:
@@ -55,11 +79,8 @@ def save(folder: Path, round: int, arrays: Mapping[str, np.ndarray]) -> None:
     Raises:
         OSError: it cannot be written; those before are left as they are.
     """
-    buffer = io.BytesIO()
-    np.savez(buffer, jax=np.array(jax.__version__), **arrays)  # type: ignore[arg-type]
-    content = buffer.getvalue()
     folder.mkdir(parents=True, exist_ok=True)
-    store.write_whole(folder / f"{round:08d}-{hashlib.sha256(content).hexdigest()}.npz", content)
+    store.write_whole(folder / f"{round:08d}.npz", seal(arrays, {"jax": jax.__version__}))
     old = sorted(folder.glob("*.npz"))[:-KEEP]
     for path in [*old, *folder.glob("*.part")]:  # a killed process leaves its part
         path.unlink(missing_ok=True)
@@ -75,8 +96,8 @@ def load(folder: Path, state: Mapping[str, Any], kept: set[str]) -> Saved:
     """
     found, refused = NOTHING, []
     for path in sorted(folder.glob("*.npz"), reverse=True):
-        number, _, digest = path.stem.partition("-")
-        arrays, reason = _read(path, digest, state, kept)
+        number = path.stem.partition("-")[0]
+        arrays, reason = _read(path, state, kept)
         if not reason:
             found = Saved(int(number), arrays)
             break
@@ -88,19 +109,14 @@ def load(folder: Path, state: Mapping[str, Any], kept: set[str]) -> Saved:
     return found
 
 
-def _read(path: Path, digest: str, state: Mapping[str, Any], kept: set[str]) -> tuple[Arrays, str]:
-    """Content, and what is wrong with it: "" if nothing is."""
+def _read(path: Path, state: Mapping[str, Any], kept: set[str]) -> tuple[Arrays, str]:
+    """Return the content, and what is wrong with it: "" if nothing is."""
     try:
-        content = path.read_bytes()
-        if hashlib.sha256(content).hexdigest() != digest:
-            return {}, "is damaged"
-        with np.load(io.BytesIO(content), allow_pickle=False) as opened:
-            arrays = dict(opened)
-    except (OSError, ValueError, zipfile.BadZipFile):
+        arrays, about = unseal(path.read_bytes())
+    except (OSError, Damaged):
         return {}, "is damaged"
-    version = str(arrays.pop("jax", "another version"))
-    if version != jax.__version__:
-        return {}, f"was made with jax {version} and this is {jax.__version__}"
+    if about["jax"] != jax.__version__:
+        return {}, f"was made with jax {about['jax']} and this is {jax.__version__}"
     if set(arrays) != set(state) | kept:
         return {}, "was made by another version of jfed"
     for name, like in state.items():

@@ -15,8 +15,7 @@ import psutil
 
 from jfed.core.errors import ConfigError
 from jfed.engine.simulate import clock, program
-from jfed.results import store
-from jfed.runner.units import Layout, Unit, cut
+from jfed.runner.units import Layout, Unit, cut, halved
 
 SHARE = 0.8  # of what is free: allocators need some room, and the analysis leaves out what the host holds
 
@@ -81,8 +80,8 @@ def fitted(group: Sequence[Unit], layout: Layout, compute: Callable[[Sequence[Un
             compute(group)
             return group
         except TooLarge as error:
-            group = cut(group, group[0].block_size // 2)
-            log.warning(f"{error}: taking blocks of {group[0].block_size}.")
+            group = halved(group)
+            log.warning(f"{error}: taking blocks of {max(unit.block_size for unit in group)}.")
         except jax.errors.JaxRuntimeError as error:
             if "RESOURCE_EXHAUSTED" not in str(error):
                 raise
@@ -90,7 +89,7 @@ def fitted(group: Sequence[Unit], layout: Layout, compute: Callable[[Sequence[Un
 
 
 def _advice(group: Sequence[Unit]) -> str:
-    runs, devices = group[0].block_size, len(jax.devices())
+    runs, devices = max(unit.block_size for unit in group), len(jax.devices())
     smaller = runs
     while (smaller := smaller // 2) >= 1:
         want = needed(_compiled(cut(group, smaller)[0], devices))
@@ -108,17 +107,6 @@ def _compiled(unit: Unit, devices: int) -> Any:
     state = jax.eval_shape(made.init, pool, block)
     when = clock(1, 2, unit.config.num_rounds, unit.config.eval_every)
     return made.chunk.lower(pool, block, state, when).compile()  # type: ignore[attr-defined]
-
-
-def as_begun(group: Sequence[Unit], out: Path, layout: Layout) -> Sequence[Unit]:
-    """The group in the blocks in which an earlier command, with less memory at hand, has begun it."""
-    smaller = list(group)
-    while layout.block_size is None and smaller:
-        if any(store.unit_path(out, u.id).exists() or store.checkpoint_folder(out, u.id).exists() for u in smaller):
-            return smaller
-        half = smaller[0].block_size // 2
-        smaller = cut(group, half) if half else []
-    return group
 
 
 def size(count: float) -> str:

@@ -1,44 +1,44 @@
-"""What comes out of a unit: its numbers and its runs by the names that every result uses."""
+"""What comes out of a unit: its numbers by the names that every result uses, and what its runs are."""
 
-from __future__ import annotations
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import re
-from typing import TYPE_CHECKING, Any
-
+import jax
 import numpy as np
 
-from jfed import catalog
 from jfed import config as configs
+from jfed.core import code
 from jfed.engine.simulate import due
-from jfed.engine.spec import build
-from jfed.runner import feed
-from jfed.runner.checkpoint import Arrays
+from jfed.results import store
+from jfed.results.parts import Part, Stored
+from jfed.results.sealed import Arrays
 from jfed.runner.units import Unit
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-SET_APART = ("data", "model", "environment")  # seeds that need not follow the run's
+PER_ROUND = ("num_selected", "num_succeeded", "expected_succeeded", "num_probed", "num_steps", "round_time_s")
 
 
-def dataset(unit: Unit, rows: slice, whole: Arrays, sizes: Any) -> xr.Dataset:
-    """A unit's results.
+def part(
+    unit: Unit, rows: slice, whole: Arrays, shown: Sequence[str], sizes: Any,
+    called: Mapping[str, list[dict[str, Any]]], seconds: float,
+) -> Part:  # fmt: skip
+    """Return a unit's results.
 
     Args:
         unit: what was computed.
         rows: of its runs among those that were computed side by side.
         whole: everything recorded, and the final state, by name ("record.num_steps", "state.times_selected").
+        shown: names of what selector and controller show of their states.
         sizes: images of each client, (runs, K).
+        called: what each kind of run is called; see `identity.called`.
+        seconds: that the unit took, together with those that were computed side by side.
     """
-    import xarray as xr
-
     config, spec = unit.config, unit.spec
     rounds = np.arange(1, config.num_rounds + 1)
-    per_round = ("num_selected", "num_succeeded", "expected_succeeded", "num_probed", "num_steps", "round_time_s")
-    names = {name: f"record.{name}" for name in per_round}
-    watched = {key: re.fullmatch(r"record\.watched\['(\w+)'\]", key) for key in sorted(whole)}
-    names |= {match[1]: key for key, match in watched.items() if match}
-    variables: dict[str, Any] = {name: (("run", "round"), whole[key][:, rows].T) for name, key in names.items()}
+    variables: dict[str, Any] = {"round": (("round",), rounds)}
+    for name in PER_ROUND:
+        variables[name] = (("run", "round"), whole[f"record.{name}"][:, rows].T)
+    for name in sorted(shown):
+        variables[name] = (("run", "round"), whole[f"record.watched.{name}"][:, rows].T)
     for name in ("times_selected", "times_succeeded"):
         variables[name] = (("run", "client"), whole[f"state.{name}"][rows])
     variables["client_class"] = (("run", "client"), np.stack([_classes(r.point.config) for r in unit.runs]))
@@ -46,37 +46,25 @@ def dataset(unit: Unit, rows: slice, whole: Arrays, sizes: Any) -> xr.Dataset:
         variables["selected"] = (("run", "round", "byte"), whole["record.selected"][:, rows].swapaxes(0, 1))
     for name in ("broken_round", "ended_round"):
         if f"state.{name}" in whole:
-            variables[name] = ("run", whole[f"state.{name}"][rows])
-    coords: dict[str, Any] = {"round": rounds}
+            variables[name] = (("run",), whole[f"state.{name}"][rows])
     if spec.training is not None:
-        variables["num_samples"] = (("run", "client"), sizes[rows])
-        coords["eval_round"] = rounds[due(rounds, config.num_rounds, config.eval_every)]
+        variables["num_samples"] = (("run", "client"), np.asarray(sizes)[rows])
+        evaluated = rounds[due(rounds, config.num_rounds, config.eval_every)]
+        variables["eval_round"] = (("eval_round",), evaluated)
         for name in ("loss", "accuracy"):
             variables[f"test_{name}"] = (("run", "eval_round"), whole[f"quality.{name}"][:, rows].T)
             variables[f"client_{name}"] = (("run", "client"), whole[f"final.{name}"][rows])
-    return xr.Dataset(variables, coords | _run_coords(unit), {"block_size": unit.block_size, "lane": spec.lane})
-
-
-def _run_coords(unit: Unit) -> dict[str, Any]:
-    training, world = unit.config.training, catalog.label(unit.config.environment)
-    name = "none" if training is None else feed.dataset(training.dataset, unit.data_dir).name
-    coords: dict[str, Any] = {
-        "seed": ("run", [int(r.seeds.seed) for r in unit.runs]),
-        **{f"{kind}_seed": ("run", [int(getattr(r.seeds, kind)) for r in unit.runs]) for kind in SET_APART},
-        "config": ("run", [configs.digest(r.point.config) for r in unit.runs]),
-        "world": ("run", [world] * len(unit.runs)),
-        "oracle": ("run", [int(build(unit.spec).selector.needs_oracle)] * len(unit.runs)),
-        "dataset": ("run", [name] * len(unit.runs)),
-    }
-    default = {"method": catalog.label(unit.config.selector), "mode": "faithful"}
-    names = dict.fromkeys([*default, *(name for r in unit.runs for name in r.point.coords)])
-    for name in names:
-        coords[name] = ("run", [_plain((default | r.point.coords)[name]) for r in unit.runs])
-    return coords
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float) else str(value)
+    kinds = {run.kind.id: run.kind for run in unit.runs}
+    return Part(
+        arrays={name: np.ascontiguousarray(array) for name, (_, array) in variables.items()},
+        dims={name: dims for name, (dims, _) in variables.items()},
+        runs=tuple(Stored(run.id, run.kind.id, tuple(int(seed) for seed in run.seeds)) for run in unit.runs),
+        kinds={name: {"what": kind.what, "about": kind.about, "called": called[name]} for name, kind in kinds.items()},
+        layout={"block_size": unit.block_size, "lane": spec.lane},
+        provenance=store.provenance()
+        | {"device": str(jax.devices()[0].device_kind), "num_devices": len(jax.devices())}
+        | {"seconds": round(seconds, 3), "engine_code": code.engine_digest()},
+    )
 
 
 def _classes(config: configs.Config) -> np.ndarray:

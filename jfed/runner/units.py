@@ -6,64 +6,27 @@ slowest so that more seeds leave the earlier units as they are, and cut into blo
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from jfed import catalog
 from jfed import config as configs
-from jfed.config import Config, Training
+from jfed.config import Config
 from jfed.core import prng
 from jfed.core.errors import require, unknown
-from jfed.core.options import static_half
-from jfed.core.types import Dims
-from jfed.engine import facts
 from jfed.engine.lanes import LANES
 from jfed.engine.simulate import Block, Pool
-from jfed.engine.spec import Spec, TrainingSpec, build
-from jfed.engine.state import RunParams
-from jfed.models.classifier import Inputs
+from jfed.engine.spec import Spec
 from jfed.runner import feed
+from jfed.runner.identity import Run, kind_of
+from jfed.runner.specs import Layout, check_training, make_spec, run_params, slots_bound
 from jfed.sweep import Point
 
-RESULTS_VERSION = 6  # raised whenever the same config and seed would give other numbers
 SELECTION_BLOCK = 64  # on a CPU 128 is no faster, 16 is about 1.5 times slower
 TRAINING_BLOCK = {"sequential": 1, "vmapped": 16}  # a CPU gains little from more; 16 is a guess for accelerators
-CHUNK_ROUNDS = {False: 500, True: 25}
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How work is laid out; recorded with the results, and no part of what they mean.
-
-    Attributes:
-        block_size: runs of a block; None means 64, or with training 1 on a CPU and 16 elsewhere (for fewer runs the
-            next power of two), halved until the program fits into memory. What was begun in smaller blocks goes on
-            in them, so that more seeds leave full blocks as they are.
-        chunk_rounds: rounds between two looks by the host, at most; None means 500 (25 with training). A chunk that
-            would take longer than ten seconds is cut shorter.
-        lane: "sequential" or "vmapped"; None means sequential on a CPU, else vmapped.
-        record_selected: keep the cohort of every round.
-        checkpoint_s: seconds between two checkpoints, at least; 0 writes one after every chunk.
-        max_seconds: leave with `Unfinished` at the end of the chunk in which this time is up; None means never.
-    """
-
-    block_size: int | None = None
-    chunk_rounds: int | None = None
-    lane: str | None = None
-    record_selected: bool = False
-    checkpoint_s: float = 30.0
-    max_seconds: float | None = None
-
-
-class Run(NamedTuple):
-    """One run: a point and its seeds."""
-
-    point: Point
-    seeds: prng.Seeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +56,13 @@ class Unit:
 
     @functools.cached_property
     def id(self) -> str:
-        """Names the unit by what it computes: equal units have equal ids on every machine."""
-        runs = [(r.point.config, r.point.coords, [int(s) for s in r.seeds]) for r in self.runs]
-        spec, training = self.spec, self.config.training
-        data = None if training is None else feed.dataset(training.dataset, self.data_dir).digest
-        numbers = [jax.default_backend(), bool(jax.config.jax_enable_x64)]  # type: ignore[attr-defined]
-        layout = [self.block_size, spec.lane, spec.record_selected]
-        return configs.digest([RESULTS_VERSION, numbers, data, runs, layout])
+        """Names the unit by its runs and their layout, on every machine alike."""
+        return configs.digest([[run.id for run in self.runs], self.block_layout()])
+
+    def block_layout(self) -> dict[str, Any]:
+        """Return what must be the same for a block to go on from where another process left it."""
+        spec = self.spec
+        return {"block_size": self.block_size, "lane": spec.lane, "record_selected": spec.record_selected}
 
     def block(self) -> Block:
         """The runs' arrays, padded by repeating the last run; where they train, copies have no images: no work."""
@@ -124,64 +87,38 @@ class Unit:
         return feed.pool(training.dataset, self.data_dir, num_devices)
 
 
-# ----------------------------------------------------------------------------------------- data and params
-
-
-def run_params(config: Config) -> RunParams:
-    """The dynamic half of a config, checked, as NumPy arrays."""
-    problem = configs.problem(config)
-    return RunParams(
-        environment=config.environment.params(problem),
-        selector=config.selector.params(problem),
-        controller=config.controller.params(problem),
-        algorithm=None if config.training is None else config.training.algorithm.params(problem),
-    )
-
-
-def _training_spec(training: Training, data_dir: str | None) -> TrainingSpec:
-    data = feed.dataset(training.dataset, data_dir)
-    step = None if data.images.dtype == np.uint8 else float(np.finfo(np.float32).eps)
-    return TrainingSpec(
-        model=training.model,
-        inputs=Inputs(data.images.shape[1:], data.num_classes, float(data.max_value), data.mean, data.std, step),
-        average_over=training.average_over,
-        algorithm=static_half(training.algorithm),
-        final_model=training.final_model,
-    )
-
-
-def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None) -> Spec:
-    """The static half of a config."""
-    training = config.training
-    batch_size = 1 if training is None else training.batch_size
-    lane = layout.lane or ("sequential" if jax.default_backend() == "cpu" else "vmapped")
-    features, resources = config.environment.features, configs.resources(config)
-    chunk = layout.chunk_rounds or CHUNK_ROUNDS[training is not None]
-    return Spec(
-        dims=Dims(config.num_clients, slots, batch_size, features, resources),
-        environment=static_half(config.environment),
-        selector=static_half(config.selector),
-        controller=static_half(config.controller),
-        training=None if training is None else _training_spec(training, data_dir),
-        lane=lane,
-        chunk_rounds=min(chunk, config.num_rounds),
-        record_selected=layout.record_selected,
-    )
-
-
-def slots_bound(config: Config) -> int:
-    """A static bound on the cohort, a power of two so that sweeps over k share a program."""
-    most = config.selector.slots(configs.problem(config))
-    return min(config.num_clients, 1 << (most - 1).bit_length())
-
-
 # ------------------------------------------------------------------------------------------------- planning
+
+
+class Asked(NamedTuple):
+    """All runs of a compile group, whether they are in place or not.
+
+    Attributes:
+        group: its number in the sweep.
+        spec: its program.
+        runs: seeds slowest, so that more seeds leave the earlier blocks as they are.
+        widths: of the tables of clients' and of test images.
+        data_dir: where data sets are.
+    """
+
+    group: int
+    spec: Spec
+    runs: tuple[Run, ...]
+    widths: tuple[int, int]
+    data_dir: str | None
 
 
 def plan(
     points: Sequence[Point], seeds: Iterable[int | prng.Seeds], layout: Layout, data_dir: str | None = None
 ) -> list[Unit]:
-    """All units of a sweep. Every setting and every partition is checked here, before anything compiles.
+    """Return all units of a sweep, as if nothing of it were in place; see `ask`."""
+    return [unit for group in ask(points, seeds, layout, data_dir) for unit in blocks(group, layout)]
+
+
+def ask(
+    points: Sequence[Point], seeds: Iterable[int | prng.Seeds], layout: Layout, data_dir: str | None = None
+) -> list[Asked]:
+    """Return all runs of a sweep by compile group. Every setting and partition is checked before anything compiles.
 
     Args:
         points: at least one.
@@ -194,19 +131,7 @@ def plan(
         DataError: data that cannot be had, or too few images.
     """
     every = [s if isinstance(s, prng.Seeds) else prng.seeds(s) for s in seeds]
-    require(len(points) > 0 and len(every) > 0, "There is nothing to run: give at least one scheme and one seed.")
-    require(len({tuple(map(int, s)) for s in every}) == len(every), "A seed is listed twice.")
-    names = [str(sorted(p.coords.items())) for p in points]
-    twice = next((p.coords for p in points if names.count(str(sorted(p.coords.items()))) > 1), None)
-    require(twice is None, f"Two points of the sweep have the same name {twice}: results could not tell them apart.")
-    for name in ("block_size", "chunk_rounds"):
-        size = getattr(layout, name)
-        require(size is None or size >= 1, f"{name} must be at least 1, found {size}.")
-    for name in ("checkpoint_s", "max_seconds"):
-        seconds = getattr(layout, name)
-        require(seconds is None or seconds >= 0, f"{name} must be at least 0, found {seconds}.")
-    if layout.lane not in (None, *LANES):
-        raise unknown("lane", layout.lane, LANES)
+    _check(points, every, layout)
     groups: dict[Any, list[Point]] = {}
     widths: dict[Any, tuple[int, int]] = {}
     for point in points:
@@ -216,52 +141,79 @@ def plan(
         spec = make_spec(point.config, layout, 0, data_dir)
         key = (spec, shapes, point.config.num_rounds, point.config.eval_every, feed.shape(point.config.training))
         groups.setdefault(key, []).append(point)
-        width = _check_training(point, spec, every, data_dir)
+        width = check_training(point, spec, every, data_dir)
         widths[key] = max(width[0], widths.get(key, (0, 0))[0]), max(width[1], widths.get(key, (0, 0))[1])
-    units: list[Unit] = []
+    asked = []
     for number, (key, members) in enumerate(groups.items()):
         slots = max(slots_bound(p.config) for p in members)
         spec = make_spec(members[0].config, layout, slots, data_dir)
-        runs = [Run(point, s) for s in every for point in members]
-        # Copies that fill a block up take places on an accelerator, though they have no work.
-        filled = 1 << (len(runs) - 1).bit_length()
-        default = SELECTION_BLOCK if spec.training is None else min(TRAINING_BLOCK[spec.lane], filled)
-        size = layout.block_size or default
-        units += cut([Unit(number, spec, tuple(runs), len(runs), widths[key], data_dir)], size)
-    return units
+        kinds = [kind_of(p.config, spec, data_dir) for p in members]
+        runs = [Run(point, s, kind) for s in every for point, kind in zip(members, kinds, strict=True)]
+        asked.append(Asked(number, spec, tuple(runs), widths[key], data_dir))
+    return asked
+
+
+def _check(points: Sequence[Point], seeds: Sequence[prng.Seeds], layout: Layout) -> None:
+    """Refuse a sweep whose points or seeds cannot be told apart, and a layout that cannot be."""
+    require(len(points) > 0 and len(seeds) > 0, "There is nothing to run: give at least one scheme and one seed.")
+    require(len({tuple(map(int, s)) for s in seeds}) == len(seeds), "A seed is listed twice.")
+    seen: set[str] = set()
+    for point in points:
+        name = str(sorted(point.coords.items()))
+        require(
+            name not in seen,
+            f"Two points of the sweep have the same name {point.coords}: results could not tell them apart.",
+        )
+        seen.add(name)
+    for name in ("block_size", "chunk_rounds"):
+        size = getattr(layout, name)
+        require(size is None or size >= 1, f"{name} must be at least 1, found {size}.")
+    for name in ("checkpoint_s", "max_seconds"):
+        seconds = getattr(layout, name)
+        require(seconds is None or seconds >= 0, f"{name} must be at least 0, found {seconds}.")
+    if layout.lane not in (None, *LANES):
+        raise unknown("lane", layout.lane, LANES)
+
+
+def blocks(
+    group: Asked, layout: Layout, done: Container[str] = (), begun: Iterable[Mapping[str, Any]] = ()
+) -> list[Unit]:
+    """Return the units of those runs of a group that are not in place.
+
+    Args:
+        group: of `ask`.
+        layout: see `Layout`.
+        done: ids of runs that are in place.
+        begun: blocks of which there are checkpoints ("runs", `block_layout`), which go on as they are.
+    """
+    left = {run.id: run for run in group.runs if run.id not in done}
+    units = []
+    for block in begun:
+        runs, size = block["runs"], block.get("block_size")
+        if not isinstance(size, int) or layout.block_size not in (None, size) or any(run not in left for run in runs):
+            continue
+        unit = Unit(group.group, group.spec, tuple(left[run] for run in runs), size, group.widths, group.data_dir)
+        if runs and unit.block_layout().items() <= dict(block).items():
+            units.append(unit)
+            left = {run: told for run, told in left.items() if run not in runs}
+    if not left:
+        return units
+    # Copies that fill a block up take places on an accelerator, though they have no work.
+    filled = 1 << (len(left) - 1).bit_length()
+    default = SELECTION_BLOCK if group.spec.training is None else min(TRAINING_BLOCK[group.spec.lane], filled)
+    whole = Unit(group.group, group.spec, tuple(left.values()), len(left), group.widths, group.data_dir)
+    return [*units, *cut([whole], layout.block_size or default)]
 
 
 def cut(group: Sequence[Unit], size: int) -> list[Unit]:
-    """The runs of a compile group in blocks of this size."""
+    """Return the runs of a compile group in blocks of this size."""
     runs = [run for unit in group for run in unit.runs]
-    blocks = [tuple(runs[i : i + size]) for i in range(0, len(runs), size)]
-    return [dataclasses.replace(group[0], runs=block, block_size=size) for block in blocks]
+    found = [tuple(runs[i : i + size]) for i in range(0, len(runs), size)]
+    return [dataclasses.replace(group[0], runs=block, block_size=size) for block in found]
 
 
-def _check_training(
-    point: Point, spec: Spec, seeds: Sequence[prng.Seeds], data_dir: str | None
-) -> tuple[int, int]:  # fmt: skip
-    """Refuse training that cannot be; how wide its tables are."""
-    training, control = point.config.training, point.config.controller
-    algorithm = build(spec).algorithm
-    estimates = algorithm is not None and algorithm.estimates
-    require(
-        estimates or not control.needs_estimates(),
-        'Adaptive tau, and the stop rule "best", need clients that make estimates: set training.algorithm to that of'
-        ' "adaptive", or a fixed tau and another stop rule.',
-    )
-    name = point.coords.get("method", catalog.label(point.config.selector))
-    facts.check(build(spec).selector, name, training is not None)
-    if training is None:
-        require(
-            build(spec).selector.probe is None,
-            f"{name} asks clients for their loss, which a"
-            " selection-only run does not have: add training, or leave the scheme out.",
-        )
-        return 0, 0
-    require(
-        estimates or training.final_model != "best",
-        'To return the best model needs clients that estimate it: set training.algorithm to that of "adaptive".',
-    )
-    data = feed.federated(training, [point.config] * len(seeds), [int(s.data) for s in seeds], data_dir)
-    return data.index.shape[2], data.test_index.shape[1]
+def halved(group: Sequence[Unit]) -> list[Unit]:
+    """Return the units of a compile group with the largest blocks cut in two."""
+    size = max(unit.block_size for unit in group) // 2
+    small, large = [u for u in group if u.block_size <= size], [u for u in group if u.block_size > size]
+    return [*small, *cut(large, size)]

@@ -54,7 +54,7 @@ class Comparisons:
     if paired, the mean is over the seeds that all schemes without failures have in common, if there
     are any. `baseline` is None if `rows` are all pairs. `test` decides the verdicts. `omnibus` is
     Friedman's test over the seeds that all schemes finished, columns in that order; None with fewer
-    than three schemes or two such seeds.
+    than three schemes or two such seeds. `remarks` are notes on the runs themselves.
     """
 
     metric: str
@@ -67,6 +67,7 @@ class Comparisons:
     schemes: tuple[tuple[str, float, int], ...]
     rows: tuple[Comparison, ...]
     omnibus: Friedman | None
+    remarks: tuple[str, ...] = ()
 
     def frame(self) -> pd.DataFrame:
         """Return one row per comparison, every field at full precision, the metric's name in front."""

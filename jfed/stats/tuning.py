@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from jfed.results.alike import COLUMNS
 from jfed.results.frames import KEYS
 
 
@@ -102,7 +103,8 @@ def _checked(frame: pd.DataFrame, metric: str, settings: list[str]) -> pd.DataFr
             raise ValueError(f"the frame has no column {column!r}; there are {', '.join(map(str, frame.columns))}")
     if len(set(columns)) < len(columns):
         raise ValueError("scheme, seed, the metric and the settings must be different columns")
-    runs: Any = frame[columns].reset_index(drop=True)
+    told = [name for name in COLUMNS if name in frame.columns and name not in columns]
+    runs: Any = frame[[*columns, *told]].reset_index(drop=True)
     if runs[list(KEYS)].isna().to_numpy().any():
         raise ValueError("a row of the frame has no scheme or no seed")
     try:

@@ -18,7 +18,7 @@ from jfed.selectors import cs_ucb, e3cs, eiffel, fedcs, pow_d, rbcs_f
 K, ROUNDS = 8, 24
 # Nothing is drawn after the start, or it decides ties only, of which there are none here.
 DETERMINISTIC = {"fedcs", "fedcs deadline", "local-accuracy", "rbcs-f true", "cs-ucb best", "everybody", "agnostic",
-                 "eiffel"}  # fmt: skip
+                 "eiffel", "best"}  # fmt: skip
 PLAIN: dict[str, Any] = {kind.called()[0].name: kind() for kind in catalog.members("selector")}
 VARIANTS: dict[str, Any] = PLAIN | {
     "e3cs exact clipped": e3cs.Options(quota="inc", sampler="exact", clip_exponent=True),

@@ -149,7 +149,7 @@ DATA_SETTINGS = {
     ),
     "fractional size": (
         {"training.samples_per_client": 2.5},
-        "training.samples_per_client must be int | tuple[int, ...], found 2.5.",
+        "training.samples_per_client must be int | tuple[int, ...] | None, found 2.5.",
     ),
     "no data at all": ({"training.samples_per_client": 0}, "no client has an image to train on: let them have more"),
     "unknown partition": (
@@ -165,7 +165,7 @@ DATA_SETTINGS = {
     "test fraction 1": ({"training.test_fraction": 1.0}, "the test fraction must be at least 0 and below 1, found 1.0"),
     "no test images": (
         {"training.test_set": "reserved", "training.test_fraction": 0.0},
-        "there are no test images: reserve a fraction of the clients' data or use the data set's own",
+        "there are no test images: reserve a fraction of the clients' data that makes at least one",
     ),
 }
 
@@ -309,9 +309,9 @@ def test_settings_that_do_not_exist():
     )
     refused(
         lambda: jfed.replace(SELECTION, {"num_rounds.x": 3}),
-        "'num_rounds.x' is no setting here: 'x' has nothing above it.",
+        "There is no setting 'num_rounds.x': what comes before 'x' has no settings of its own.",
     )
-    nothing = "'training.batch_size' is no setting here: 'batch_size' has nothing above it."
+    nothing = "There is no setting 'training.batch_size': what comes before 'batch_size' has no settings of its own."
     refused(lambda: jfed.replace(SELECTION, {"training.batch_size": 3}), nothing)  # there is no training
     refused(lambda: jfed.replace(SELECTION, {"": 3}), "unknown setting in '': ''; the choices are: cohort_size, ")
     none = "unknown setting in 'selector.eta': 'eta'; the choices are: none"

@@ -32,6 +32,7 @@ from jfed.core.learning import Answers, Report
 from jfed.engine import simulate
 from jfed.engine.lanes import LANES
 from jfed.engine.simulate import due
+from jfed.engine.spec import build
 from jfed.runner import units
 from jfed.runner.units import Layout
 
@@ -239,7 +240,7 @@ def test_all_clients_or_the_full_quota(quota):
 
 def test_a_diverged_client_that_failed_poisons_nothing_and_one_that_returned_is_seen():
     stepper = Stepper(points(TRAINING, "e3cs-0.5"), [0, 1], LAYOUT)
-    algorithm = units.build(stepper.unit.spec).algorithm
+    algorithm = build(stepper.unit.spec).algorithm
     weights = {"w": jnp.arange(6.0).reshape(2, 3)}
     updates = {"w": jnp.stack([jnp.full((2, 3), jnp.nan), jnp.ones((2, 3)), jnp.full((2, 3), jnp.inf)])}
     share = jnp.array([0.5, 0.25, 0.25])

@@ -133,7 +133,7 @@ def test_q_fedavg_is_that_of_the_reference(q):
 def test_q_fedavg_by_hand():
     """Three clients with w = 0, L = 10, q = 1: F = 1, 2, 4 and moves of -0.1, 0.2 and 0.1."""
     with jax.enable_x64(True):
-        made = algorithm.make(Dims(3, 3, batch_size=4), algorithm.Options(), lambda w, x, y, real: jnp.sum(w["w"]))
+        made = algorithm.Options().make(Dims(3, 3, batch_size=4), lambda w, x, y, real: jnp.sum(w["w"]))
         moves = {"w": jnp.array([[-0.1], [0.2], [0.1]])}
         blank = jnp.zeros(3)
         report = Report(blank, Estimates(blank, blank, blank, blank, blank > 0, blank))

@@ -56,8 +56,10 @@ def rounds():
         x, y = pixels[rows[LONELY][0]], signs[rows[LONELY][0]]
         for t in range(1, ROUNDS + 1):
             if t == 7:
-                safe = jnp.asarray(np.tile(2 * y * x / (x @ x), (len(QS), 1))[:, :, None])
-                stepper.state = stepper.state._replace(weights=jax.tree.map(lambda _, w=safe: w, stepper.state.weights))
+                safe, now = np.tile(2 * y * x / (x @ x), (len(QS), 1))[:, :, None], stepper.state.weights
+                # Placed as the old one is: another placing would be compiled anew.
+                placed = jax.tree.map(lambda old, w=safe: jax.device_put(w, old.sharding), now)
+                stepper.state = stepper.state._replace(weights=placed)
             before = stepper.host()
             record, _ = stepper.step(t)
             back = np.asarray(prng.uniform(prng.at(keys.environment, t, 1), K)) < RATES

@@ -35,6 +35,12 @@ CONFIG = jfed.Config(
 )  # fmt: skip
 
 
+@jax.jit
+def ordered(key, client, epoch, positions, size):
+    """A client's images in an epoch's order."""
+    return ops.shuffled(jax.random.fold_in(prng.at(key, 0, client), epoch), positions, jnp.asarray(size, jnp.int32))
+
+
 class Server:
     """The reference's rounds of those who returned, from the models to the next tau."""
 
@@ -56,8 +62,7 @@ class Server:
         self.given[client] += 1
         size = int(self.num[client])
         epoch, number = divmod(self.given[client], max(size // BATCH, 1))
-        key = jax.random.fold_in(prng.at(self.keys.training, 0, client), epoch)
-        order = np.asarray(ops.shuffled(key, jnp.asarray(self.positions[client]), jnp.int32(size)))
+        order = np.asarray(ordered(self.keys.training, client, epoch, self.positions[client], size))
         return order[number * BATCH : number * BATCH + BATCH][: size - number * BATCH]
 
     def succeeds(self, t):

@@ -43,7 +43,7 @@ def test_blocks_that_do_not_fit_are_halved_and_stay_so(where, room_for_two, monk
     # More memory, later: what was begun in blocks of two is finished in blocks of two.
     monkeypatch.setattr(memory, "available", lambda devices: 1 << 40)
     more = run(where, [*SEEDS, 4], DEFAULT, out=tmp_path)
-    assert len(list((tmp_path / "results").glob("*.nc"))) == 3
+    assert len(list((tmp_path / "results").glob("*.npz"))) == 3
     assert_same_bits(more.isel(run=slice(4)), found)
 
 
@@ -63,7 +63,7 @@ def test_running_out_of_memory_says_what_would_fit(where, monkeypatch, free, adv
         monkeypatch.setattr(memory, "available", lambda devices: free * want / memory.SHARE)
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate a lot.")
 
-    monkeypatch.setattr(host, "_compute_group", full)
+    monkeypatch.setattr(host, "compute_group", full)
     with pytest.raises(ConfigError, match=advice):
         run(where, SEEDS, Layout(4, T))
 

@@ -13,8 +13,8 @@ import xarray as xr
 from support import LAYOUT, SELECTION, TRAINING, points, run
 
 import jfed
-import jfed.runner.run as host
 from jfed.core.errors import ConfigError, Unfinished
+from jfed.runner import batch as host
 from jfed.runner import checkpoint, watch
 
 PLAIN = dataclasses.replace(LAYOUT, record_selected=True)
@@ -86,7 +86,7 @@ def whole():
 
 def saved(out):
     """Rounds of the checkpoints of each unit."""
-    return [sorted(int(p.name[:8]) for p in unit.iterdir()) for unit in sorted(out.glob("checkpoints/*"))]
+    return [sorted(int(p.name[:8]) for p in unit.glob("*.npz")) for unit in sorted(out.glob("checkpoints/*"))]
 
 
 # ------------------------------------------------------------------------------------------- the same bits

@@ -11,8 +11,9 @@ import xarray as xr
 from support import LAYOUT, SELECTION, TRAINING, K, T, assert_same_bits, points, run
 
 import jfed
-import jfed.runner.run as host
 from jfed.results import store
+from jfed.results.sealed import unseal
+from jfed.runner import batch as host
 from jfed.runner import units
 from jfed.runner.units import Layout
 
@@ -40,6 +41,13 @@ def no_program(monkeypatch):
 
 def files(out):
     return {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in sorted((out / "results").iterdir())}
+
+
+def held(content):
+    """What a file holds beside its provenance."""
+    arrays, about = unseal(content)
+    told = {name: value for name, value in about.items() if name != "provenance"}
+    return told, {name: (x.dtype, x.shape, x.tobytes()) for name, x in arrays.items()}
 
 
 def test_the_second_run_computes_nothing_and_returns_the_same(where, tmp_path, no_program):
@@ -85,23 +93,23 @@ def test_no_run_is_loaded_twice_after_more_seeds_that_cut_the_blocks_elsewhere(w
     assert jfed.load(tmp_path).seed.values.tolist() == SEEDS
 
 
-def test_a_lost_unit_is_computed_again_to_the_same_bytes(where, tmp_path):
+def test_a_lost_unit_is_computed_again_to_the_same_bits(where, tmp_path):
     run(where, SEEDS, out=tmp_path)
     before = files(tmp_path)
     lost, kept = sorted(before)
-    store.unit_path(tmp_path, lost.removesuffix(".nc")).unlink()
+    store.unit_path(tmp_path, lost.removesuffix(".npz")).unlink()
     run(where, SEEDS, out=tmp_path)
     after = files(tmp_path)
-    assert after[lost][0] == before[lost][0]
+    assert held(after[lost][0]) == held(before[lost][0])
     assert after[kept] == before[kept]
 
 
-def test_files_hold_nothing_that_differs_between_two_directories(where, tmp_path):
+def test_files_hold_nothing_that_differs_between_two_directories_but_their_provenance(where, tmp_path):
     for name in ("a", "b"):
         run(where, SEEDS[:2], out=tmp_path / name)
     a, b = files(tmp_path / "a"), files(tmp_path / "b")
-    assert {n: content for n, (content, _) in a.items()} == {n: content for n, (content, _) in b.items()}
-    assert not [n for n in a if not n.endswith(".nc")]
+    assert {n: held(content) for n, (content, _) in a.items()} == {n: held(content) for n, (content, _) in b.items()}
+    assert not [n for n in a if not n.endswith(".npz")]
 
 
 def test_the_recorded_cohorts_are_those_that_were_counted(where):
@@ -147,7 +155,7 @@ def test_the_manifest_says_what_was_done(where, tmp_path):
     assert fields | {"block_sizes", "points"} <= first.keys()
     assert {"jax", "jaxlib", "numpy", "jfed"} <= first["versions"].keys()
     assert first["num_devices"] == 2 and first["block_sizes"] == [2]
-    assert {f"{u}.nc" for entry in (first, second) for u in entry["units"]} == set(files(tmp_path))
+    assert {f"{u}.npz" for entry in (first, second) for u in entry["units"]} == set(files(tmp_path))
     assert first["points"][0]["coords"] == {"method": "e3cs-0.5", "mode": "faithful"}
     assert first["points"][0]["config"]["selector"]["quota"] == 0.5
 
@@ -183,26 +191,43 @@ def test_unit_ids_are_the_same_in_every_process():
     assert done.stdout.split("\n")[:2] == here
 
 
-def test_what_an_id_depends_on():
+def test_what_a_run_is():
     def ids(where, seeds=(0, 1), layout=LAYOUT):
-        return [u.id for u in units.plan(where, seeds, layout)]
+        return [run.id for unit in units.plan(where, seeds, layout) for run in unit.runs]
 
     same = ids(points(SELECTION, "e3cs-0.5"))
-    assert ids(points(SELECTION, "e3cs-0.5")) == same
-    assert ids(points(SELECTION, "e3cs-0.5"), layout=Layout(block_size=2, chunk_rounds=2)) == same
+    alike = [
+        ids(points(SELECTION, "e3cs-0.5")),
+        ids(points(SELECTION, "e3cs-0.5", selector__eta=0.5, environment__success_rates=(0.1, 0.3, 0.6, 0.9))),
+        ids([jfed.Point(points(SELECTION, "e3cs-0.5")[0].config, {"method": "mine", "k": 3})]),
+        ids(points(SELECTION, "e3cs-0.5"), layout=Layout(block_size=2, chunk_rounds=2)),
+        ids(points(SELECTION, "e3cs-0.5"), layout=Layout(block_size=3, chunk_rounds=T)),
+        ids(points(SELECTION, "e3cs-0.5"), layout=Layout(block_size=2, chunk_rounds=T, lane="vmapped")),
+        ids(points(SELECTION, "e3cs-0.5"), layout=Layout(block_size=2, chunk_rounds=T, record_selected=True)),
+    ]
+    assert all(found == same for found in alike)
     others = [
         ids(points(SELECTION, "e3cs-0.5", selector__eta=0.25)),
         ids(points(SELECTION, "e3cs-0.5", num_rounds=7)),
         ids(points(SELECTION, "e3cs-0.5", eval_every=2)),
         ids(points(SELECTION, "e3cs-0.5", mode="corrected")),
         ids(points(SELECTION, "e3cs-0.8")),
-        ids(points(SELECTION, "e3cs-0.5"), seeds=(0, 2)),
-        ids(points(SELECTION, "e3cs-0.5"), seeds=(jfed.seeds(0, environment=5), 1)),
-        ids(points(SELECTION, "e3cs-0.5"), layout=Layout(block_size=3, chunk_rounds=T)),
-        ids(points(SELECTION, "e3cs-0.5"), layout=Layout(block_size=2, chunk_rounds=T, lane="vmapped")),
-        ids(points(SELECTION, "e3cs-0.5"), layout=Layout(block_size=2, chunk_rounds=T, record_selected=True)),
+        ids(points(SELECTION, "e3cs-0.5"), seeds=(2, 3)),
+        ids(points(SELECTION, "e3cs-0.5"), seeds=(jfed.seeds(0, environment=5), jfed.seeds(1, data=0))),
     ]
-    assert len({tuple(i) for i in [same, *others]}) == len(others) + 1
+    assert len({run for found in [same, *others] for run in found}) == 2 * len(others) + 2
+
+
+def test_a_block_is_its_runs_and_their_layout():
+    def ids(layout, seeds=(0, 1)):
+        return tuple(unit.id for unit in units.plan(points(SELECTION, "e3cs-0.5"), seeds, layout))
+
+    layouts = [
+        Layout(block_size=2), Layout(block_size=3), Layout(block_size=2, lane="vmapped"),
+        Layout(block_size=2, record_selected=True),
+    ]  # fmt: skip
+    assert ids(LAYOUT) == ids(Layout(block_size=2, chunk_rounds=2))
+    assert len({*map(ids, layouts), ids(LAYOUT, (0, 2))}) == len(layouts) + 1
 
 
 def test_seeds_from_a_generator_and_the_largest_seed(where):

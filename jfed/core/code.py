@@ -1,0 +1,229 @@
+"""Digests of the code that decides a member's numbers, so that no result outlives its formula.
+
+The source counts as it was when a class was defined: what is edited on disk meanwhile is not what runs.
+"""
+
+import ast
+import builtins
+import functools
+import importlib.util
+import linecache
+import sys
+import weakref
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any, NamedTuple
+
+from jfed.core import source
+
+ROOMS = ("selectors", "envs", "controllers", "algorithms", "models", "data")
+SHARED = ("jfed.core.ops", "jfed.core.prng")
+CORE = "jfed.core."
+
+
+class Origin(NamedTuple):
+    """Where a class comes from.
+
+    Attributes:
+        text: source of its module, or of its notebook cell; None if it cannot be had.
+        package: of its module, for relative imports.
+        modules: sources of the modules that may decide its numbers, by name.
+        reached: modules that a notebook cell uses without importing them itself.
+    """
+
+    text: bytes | None
+    package: str
+    modules: Mapping[str, bytes]
+    reached: frozenset[str] = frozenset()
+
+
+_origins: weakref.WeakKeyDictionary[type, Origin] = weakref.WeakKeyDictionary()
+_taken: dict[str, tuple[Any, bytes]] = {}
+
+
+def remember(kind: type) -> None:
+    """Keep the source of a class that has just been defined, and of the modules beside it."""
+    name = kind.__module__
+    if name.startswith(CORE):
+        return
+    module, frame = sys.modules.get(name), _defining_frame(name)
+    file, reached = getattr(module, "__file__", None), frozenset()
+    text = None
+    if module is not None and frame is not None and file is not None and frame.f_code.co_filename == file:
+        text = _read(module)
+        if text is not None:
+            _taken[name] = module.__spec__, text
+    elif frame is not None and "<locals>" not in kind.__qualname__:
+        text = "".join(linecache.getlines(frame.f_code.co_filename)).encode() or None
+        uses = None if text is None else _reached(text, kind.__qualname__, frame.f_globals)
+        text, reached = (None, frozenset()) if uses is None else (text, uses)
+    if "<locals>" in kind.__qualname__:
+        text = None  # what its function was given is not in the source
+    package = getattr(module, "__package__", None) or ""
+    _origins[kind] = Origin(text, package, _beside(name, file), reached)
+
+
+def _defining_frame(name: str) -> FrameType | None:
+    """Return the frame in which a class of a module is being defined."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__") != name:
+        frame = frame.f_back
+    return frame
+
+
+def _read(module: ModuleType) -> bytes | None:
+    try:
+        return Path(str(module.__file__)).read_bytes()
+    except OSError:
+        loader: Any = getattr(module, "__loader__", None)
+        try:
+            return loader.get_source(module.__name__).encode()
+        except (AttributeError, ImportError, OSError):
+            return None
+
+
+def _beside(name: str, file: str | None) -> dict[str, bytes]:
+    """Return the sources of jfed's members, and those of a package or folder, each as it was when first seen here."""
+    found = {}
+    for other, module in list(sys.modules.items()):
+        if decides(other) or _near(other, module, name, file):
+            known = _taken.get(other)
+            if known is None or known[0] is not getattr(module, "__spec__", None):  # a new one after a reload
+                text = _read(module) if getattr(module, "__file__", None) else None
+                if text is None:
+                    continue
+                known = _taken[other] = module.__spec__, text
+            found[other] = known[1]
+    return found
+
+
+def decides(name: str) -> bool:
+    """Return whether a module of jfed holds what decides a member's numbers."""
+    parts = name.split(".")
+    return parts[0] == "jfed" and ((len(parts) > 2 and parts[1] in ROOMS) or name in SHARED)
+
+
+def _near(other: str, module: Any, name: str, file: str | None) -> bool:
+    """Return whether a module is of the same package or folder as a member from outside."""
+    top = name.split(".")[0]
+    if top == "jfed" or other.split(".")[0] == "jfed":
+        return False
+    if top != "__main__" and other.split(".")[0] == top:
+        return True
+    beside = getattr(module, "__file__", None)
+    return file is not None and beside is not None and Path(beside).parent == Path(file).parent
+
+
+def _reached(text: bytes, qualname: str, namespace: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the modules that a cell takes from other cells; None if it takes more than that, whose source may change.
+
+    What other cells define may be anything by the time at which it is used.
+    """
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:  # a cell with the shell's own commands
+        return None
+    binds, uses = set(), set()
+    for statement in source.needed(tree, qualname.split(".")[0]):
+        bound, used = source.names(statement)
+        binds |= bound
+        uses |= used
+    modules = set()
+    for name in uses - binds - set(dir(builtins)) - {"__name__"}:
+        value = namespace.get(name)
+        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        if home is None or home == namespace.get("__name__"):
+            return None
+        modules.add(home)
+    return frozenset(modules)
+
+
+# ----------------------------------------------------------------------------------------------- digests
+
+
+def digest(kind: type) -> str | None:
+    """Return a digest of the code that decides a member's numbers; None if its source cannot be had.
+
+    It covers the definition of the class (for a member of jfed: its module), what that imports from the rooms of
+    members, from `core.ops` and `core.prng`, and for a member from outside, from modules of its package or folder. For
+    a class without a source that says `version`, it is a digest of that.
+    """
+    return _digest(kind, _origins.get(kind))
+
+
+@functools.lru_cache(maxsize=512)
+def _digest_of(text: bytes, name: str, package: str, modules: tuple[tuple[str, bytes], ...], reached: frozenset) -> str:
+    tree, known = ast.parse(text), dict(modules)
+    home, _, top = name.partition(":")
+    own = tree.body if decides(home) else source.needed(tree, top)
+    roots = [*reached, *source.imported(own, package), *(() if decides(home) else SHARED)]
+    texts = [source.normal(own)]
+    for other in _closure(roots, known):
+        texts += [other, _normal(known[other])]
+    return source.digest(texts)
+
+
+def _digest(kind: type, origin: Origin | None) -> str | None:
+    if origin is None or origin.text is None:
+        version = getattr(kind, "version", None)
+        return None if version is None else source.digest([f"version {version}"])
+    name = f"{kind.__module__}:{kind.__qualname__.split('.')[0]}"
+    texts = [_digest_of(origin.text, name, origin.package, tuple(sorted(origin.modules.items())), origin.reached)]
+    for base in kind.__bases__:
+        if base in _origins and base.__module__ != kind.__module__:
+            above = _digest(base, _origins[base])
+            if above is None:
+                return None
+            texts.append(above)
+    return source.digest(texts)
+
+
+def _closure(roots: Iterable[str], known: dict[str, bytes]) -> list[str]:
+    """Return the modules that names lead to, and those that these import, sorted; those not loaded yet are read."""
+    found: set[str] = set()
+    todo = list(roots)
+    while todo:
+        parts = todo.pop().split(".")
+        for name in (".".join(parts[:n]) for n in range(len(parts), 0, -1)):
+            if name in known or (decides(name) and _read_ahead(name, known)):
+                if name not in found:
+                    found.add(name)
+                    todo += _imports(known[name], name.rpartition(".")[0])
+                break
+    return sorted(found)
+
+
+def _read_ahead(name: str, known: dict[str, bytes]) -> bool:
+    """Add the source of a module that is imported only when it is used; return whether there is one."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        return False
+    if spec is not None and spec.origin is not None and spec.has_location:
+        known[name] = Path(spec.origin).read_bytes()
+    return name in known
+
+
+@functools.lru_cache(maxsize=512)
+def _imports(text: bytes, package: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(source.imported([ast.parse(text)], package)))
+
+
+@functools.lru_cache(maxsize=512)
+def _normal(text: bytes) -> str:
+    return source.normal(ast.parse(text))
+
+
+def module_digest(name: str) -> str:
+    """Return a digest of a module of jfed that is imported, and of what it imports from the rooms of members."""
+    known = _beside("jfed", None)
+    return source.digest(x for other in _closure([name], known) for x in (other, _normal(known[other])))
+
+
+@functools.cache
+def engine_digest() -> str:
+    """Return a digest of the engine's own code: of the core and of what is traced."""
+    home = Path(__file__).parent
+    files = sorted([*home.glob("*.py"), *(home.parent / "engine").glob("*.py")])
+    return source.digest(x for file in files for x in (file.stem, _normal(file.read_bytes())))

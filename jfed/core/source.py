@@ -1,0 +1,140 @@
+"""A source text as what it does: without comments, docstrings and the way in which it is written."""
+
+import ast
+import hashlib
+import symtable
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+LEFT_OUT = ("ctx", "kind", "type_comment")  # fields of nodes that say nothing of what happens
+
+
+def normal(tree: ast.AST | Iterable[ast.stmt]) -> str:
+    """Return a text that is equal for trees that do the same, on every Python that jfed runs on.
+
+    `ast.unparse` would not do: since Python 3.12 it writes f-strings in another way.
+    """
+    return repr(_plain(tree if isinstance(tree, ast.AST) else list(tree)))
+
+
+def digest(texts: Iterable[str]) -> str:
+    """Return 16 hexadecimal digits that name some texts in their order."""
+    whole = hashlib.sha256()
+    for text in texts:
+        whole.update(hashlib.sha256(text.encode()).digest())
+    return whole.hexdigest()[:16]
+
+
+def _plain(node: Any) -> Any:
+    if isinstance(node, ast.JoinedStr):
+        return ("JoinedStr", *_joined(node))
+    if isinstance(node, ast.AST):
+        fields = ((name, _plain(value)) for name, value in ast.iter_fields(node) if name not in LEFT_OUT)
+        return (type(node).__name__, *((name, value) for name, value in fields if value not in (None, ())))
+    if isinstance(node, list):
+        return tuple(_plain(item) for item in node if not _says_nothing(item))
+    return None if node is None else (type(node).__name__, repr(node))
+
+
+def _says_nothing(node: Any) -> bool:
+    """Return whether a statement is a docstring or the like, or `pass`."""
+    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return text or isinstance(node, ast.Pass)
+
+
+def _joined(node: ast.JoinedStr) -> Iterator[Any]:
+    """Yield the parts of an f-string, with neighbouring texts as one: Pythons cut them at different places."""
+    text = ""
+    for part in node.values:
+        if isinstance(part, ast.Constant):
+            text += str(part.value)
+            continue
+        if text:
+            yield text
+        text = ""
+        yield _plain(part)
+    if text:
+        yield text
+
+
+# ------------------------------------------------------------------------------------------- what is needed
+
+
+def needed(tree: ast.Module, name: str) -> list[ast.stmt]:
+    """Return those statements of a module on which a definition depends, in their order.
+
+    They are the statements that bind its name, and those that bind or change a name that these use, and so on. The
+    commands of a script, which come after its definitions, are not among them.
+    """
+    modules = {
+        alias.asname or alias.name.split(".")[0]
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    facts = []
+    for statement in tree.body:
+        binds, uses = names(statement)
+        facts.append(
+            (binds - modules if isinstance(statement, ast.Expr) else binds, uses)
+        )  # jfed.run(...) is a command
+    wanted, chosen, grown = {name}, set(), True
+    while grown:
+        grown = False
+        for i, (binds, uses) in enumerate(facts):
+            if i not in chosen and binds & wanted:
+                chosen.add(i)
+                wanted |= uses
+                grown = True
+    return [statement for i, statement in enumerate(tree.body) if i in chosen]
+
+
+def names(statement: ast.stmt) -> tuple[set[str], set[str]]:
+    """Return the module's names that a statement binds or changes, and those that it uses."""
+    table = symtable.symtable(ast.unparse(statement), "statement", "exec")
+    binds = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
+    uses = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
+    tables = list(table.get_children())
+    while tables:
+        inner = tables.pop()
+        tables += inner.get_children()
+        uses |= {s.get_name() for s in inner.get_symbols() if s.is_global()}
+        binds |= {s.get_name() for s in inner.get_symbols() if s.is_declared_global() and s.is_assigned()}
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        binds |= _root(statement.value.func)  # TABLE.update(...)
+    for target in getattr(statement, "targets", [getattr(statement, "target", None)]):
+        binds |= _root(target)  # TABLE["x"] = ...
+    return binds, uses
+
+
+def _root(node: Any) -> set[str]:
+    """Return the name before all dots and brackets, where there are any."""
+    deep = isinstance(node, ast.Attribute | ast.Subscript)
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return {node.id} if deep and isinstance(node, ast.Name) else set()
+
+
+def imported(statements: Iterable[ast.AST], package: str) -> Iterator[str]:
+    """Yield the full names of what statements import or reach through a module: perhaps modules, perhaps names in them.
+
+    Args:
+        statements: of one module.
+        package: in which the module is, for relative imports.
+    """
+    for node in (node for statement in statements for node in ast.walk(statement)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            home = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{home}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Attribute) and (path := _dotted(node)):
+            yield path
+
+
+def _dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        above = _dotted(node.value)
+        return f"{above}.{node.attr}" if above else ""
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,88 @@
+"""Parts of a result: the runs that were computed together, what they are, and the file that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jfed.results.sealed import Arrays, Damaged, seal, unseal
+
+FORMAT = 1
+
+
+class Stored(NamedTuple):
+    """One run as a file names it.
+
+    Attributes:
+        id: its identity.
+        kind: its identity without the seeds, a key of `Part.kinds`.
+        seeds: of the run, the data, the model and the environment.
+    """
+
+    id: str
+    kind: str
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Runs that were computed together.
+
+    Attributes:
+        arrays: variables by name; the first axis is the runs, but for the coordinates round and eval_round.
+        dims: names of the axes of each.
+        runs: in the order of the first axis.
+        kinds: of the runs by their `kind`: "what" (the identity without seeds), "about" (what is known of it: config,
+            world, oracle, dataset) and "called" (by which coordinates, and what was left open; see `alike`).
+        layout: block size and lane.
+        provenance: date, versions, device, commit, seconds and digest of the engine's code: no part of what the runs
+            are.
+    """
+
+    arrays: Arrays
+    dims: Mapping[str, tuple[str, ...]]
+    runs: tuple[Stored, ...]
+    kinds: Mapping[str, dict[str, Any]]
+    layout: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+
+    def content(self) -> bytes:
+        """Return the content of the part's file."""
+        about = {
+            "format": FORMAT, "dims": self.dims, "runs": self.runs, "kinds": self.kinds, "layout": self.layout,
+            "provenance": self.provenance,
+        }  # fmt: skip
+        return seal(self.arrays, about)
+
+    @property
+    def date(self) -> str:
+        """When the part was done; a later one sorts behind."""
+        return str(self.provenance.get("date", ""))
+
+    def versions(self, kind: str) -> str:
+        """Return which versions made the runs of a kind, in words."""
+        what = self.kinds[kind]["what"]
+        jax = self.provenance.get("versions", {}).get("jax", "?")
+        return f"engine {what['engine']}, jax {jax}, {what['backend']}"
+
+
+def read(file: Path, with_arrays: bool = True) -> Part:
+    """Return the part that a file holds; without arrays if they are not asked for.
+
+    Raises:
+        Damaged: some bit is not as it was written, or jfed did not write it.
+        OSError: it cannot be read.
+    """
+    arrays, about = unseal(file.read_bytes(), with_arrays)
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise Damaged("was not written by this version of jfed")
+    return Part(
+        arrays=arrays,
+        dims={name: tuple(dims) for name, dims in about["dims"].items()},
+        runs=tuple(Stored(name, kind, tuple(seeds)) for name, kind, seeds in about["runs"]),
+        kinds=about["kinds"],
+        layout=about["layout"],
+        provenance=about["provenance"],
+    )

@@ -1,0 +1,140 @@
+"""Rows of parts as one Dataset: the runs along one axis, and every name that results have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from jfed.results import alike
+from jfed.results.meaning import describe
+from jfed.results.parts import Part
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+SEEDS = ("seed", "data_seed", "model_seed", "environment_seed")
+FIRST = ("method", "mode", "seed")
+
+
+class Row(NamedTuple):
+    """One run of a result.
+
+    Attributes:
+        part: where it is.
+        at: its place among the part's runs.
+        coords: what it is called.
+        left_open: see `alike`.
+    """
+
+    part: Part
+    at: int
+    coords: Mapping[str, Any]
+    left_open: tuple[str, ...]
+
+
+def assemble(rows: Sequence[Row]) -> xr.Dataset:
+    """Return rows as one Dataset, ordered by method, mode, seed and the other coordinates.
+
+    Where runs have different numbers of rounds or clients, or some lack a variable, NaN fills up; a cohort's bytes are
+    filled with nobody.
+    """
+    import xarray as xr
+
+    coords = _coords(rows)
+    others = sorted(set(coords) - set(FIRST))
+    order = np.lexsort([coords[name] for name in (*reversed(others), "seed", "mode", "method")])
+    rows = [rows[i] for i in order]
+    of_part: dict[int, tuple[Part, list[int], list[int]]] = {}
+    for place, row in enumerate(rows):
+        _, places, indices = of_part.setdefault(id(row.part), (row.part, [], []))
+        places.append(place)
+        indices.append(row.at)
+    parts = list(of_part.values())
+    axes = _axes([part for part, _, _ in parts])
+    names = dict.fromkeys(name for part, _, _ in parts for name in part.arrays if name not in axes)
+    variables = {name: _variable(name, parts, axes, len(rows)) for name in names}
+    layouts = [part.layout for part, _, _ in parts]
+    same = {name: value for name, value in layouts[0].items() if all(other.get(name) == value for other in layouts)}
+    per_run = {name: ("run", column[order]) for name, column in coords.items()}
+    kept = {name: axis for name, axis in axes.items() if name in ("round", "eval_round")}
+    return describe(xr.Dataset(variables, per_run | kept, same))
+
+
+def _axes(parts: Sequence[Part]) -> dict[str, Any]:
+    """Return the values of each axis of the whole: rounds, evaluated rounds, and positions of the others."""
+    axes: dict[str, Any] = {}
+    for part in parts:
+        for name, array in part.arrays.items():
+            for dim, size in zip(part.dims[name], array.shape, strict=True):
+                if dim != "run":
+                    own = _places(part, dim, size)
+                    axes[dim] = np.union1d(axes[dim], own) if dim in axes else own
+    return axes
+
+
+def _places(part: Part, dim: str, size: int) -> np.ndarray:
+    """Return the values of an axis of a part: positions, where it has no others."""
+    return part.arrays[dim] if dim in part.arrays else np.arange(size)
+
+
+def _variable(name: str, parts: Sequence[tuple[Part, list[int], list[int]]], axes: Mapping[str, Any], runs: int) -> Any:
+    having = [part for part, _, _ in parts if name in part.arrays]
+    dims, arrays = having[0].dims[name], [part.arrays[name] for part in having]
+    shape = (runs, *(len(axes[dim]) for dim in dims[1:]))
+    short = any(
+        size < full
+        for array in arrays
+        for dim, size, full in zip(dims[1:], array.shape[1:], shape[1:], strict=True)
+        if dim != "byte"
+    )
+    dtype = np.result_type(*arrays)
+    if len(having) < len(parts) or short:
+        dtype = _with_nan(dtype)
+        whole = np.full(shape, np.nan, dtype)
+    else:
+        whole = np.zeros(shape, dtype)
+    for part, places, indices in parts:
+        if name not in part.arrays:
+            continue
+        array = part.arrays[name][indices]
+        if "byte" in dims:
+            array = np.pad(array, [*[(0, 0)] * (array.ndim - 1), (0, shape[-1] - array.shape[-1])])
+        sizes = zip(dims[1:], array.shape[1:], strict=True)
+        where: Any = [np.searchsorted(axes[dim], _places(part, dim, size)) for dim, size in sizes]
+        whole[np.ix_(places, *where)] = array
+    return dims, whole
+
+
+def _with_nan(dtype: np.dtype) -> np.dtype:
+    """Return the type that xarray takes where NaN must fit in."""
+    if dtype.kind in "iu":
+        return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)
+    return dtype
+
+
+def _coords(rows: Sequence[Row]) -> dict[str, np.ndarray]:
+    """Return what is known of each run, by name."""
+    settings: dict[tuple[str, tuple[str, ...]], str] = {}
+    columns: list[dict[str, Any]] = []
+    for row in rows:
+        run = row.part.runs[row.at]
+        kind = row.part.kinds[run.kind]
+        if (run.kind, row.left_open) not in settings:
+            settings[run.kind, row.left_open] = alike.setting(kind["what"], row.left_open)
+        columns.append(
+            dict(zip(SEEDS, run.seeds, strict=True))
+            | kind["about"]
+            | dict(row.coords)
+            | {"run_id": run.id, "setting": settings[run.kind, row.left_open]}
+            | {"precision": kind["what"]["precision"], "versions": row.part.versions(run.kind)}
+        )
+    names = dict.fromkeys(name for column in columns for name in column)
+    return {name: _column([column.get(name) for column in columns]) for name in names}
+
+
+def _column(values: list[Any]) -> np.ndarray:
+    """Return a coordinate; where a run has none, NaN among numbers and "" among texts."""
+    lacking = "" if any(isinstance(value, str) for value in values) else np.nan
+    return np.array([lacking if value is None else value for value in values])

@@ -1,0 +1,195 @@
+"""Units side by side, one on each device: from their checkpoints to their results, chunk by chunk."""
+
+import functools
+import itertools
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import jax
+import numpy as np
+
+from jfed.core.errors import Unfinished
+from jfed.engine import ending
+from jfed.engine.evaluate import Quality
+from jfed.engine.round import Record, watched
+from jfed.engine.simulate import clock, due, program
+from jfed.engine.spec import build
+from jfed.results import store
+from jfed.results.parts import Part
+from jfed.results.sealed import Arrays
+from jfed.runner import checkpoint, memory
+from jfed.runner.checkpoint import Saved, joined, named
+from jfed.runner.leave import Leaving, compile_ahead, wait
+from jfed.runner.record import part as record_part
+from jfed.runner.specs import Layout
+from jfed.runner.units import Unit
+from jfed.runner.watch import Pace, Watch
+
+log = logging.getLogger("jfed")
+
+
+@dataclass
+class Host:
+    """What surrounds a computation.
+
+    Attributes:
+        out: where results go; None: nowhere.
+        layout: how work is cut up.
+        leaving: whether to leave.
+        names: what the command calls each kind of run; see `identity.called`.
+        watch: shows progress.
+        parts: what was computed, by the file where it is, or would be.
+        warned: it was said that other code of the engine made some results.
+        unsafe: a checkpoint could not be written, and this was said.
+        fitting: compile groups and block sizes that were found to fit into memory.
+    """
+
+    out: Path | None
+    layout: Layout
+    leaving: Leaving
+    names: Mapping[str, list[dict[str, Any]]]
+    watch: Watch = field(default_factory=lambda: Watch([], 0, 0, False))
+    parts: dict[Path, Part] = field(default_factory=dict)
+    warned: bool = False
+    unsafe: bool = False
+    fitting: set[tuple[int, int]] = field(default_factory=set)
+
+
+def leave(host: Host) -> NoReturn:
+    """Raise what a command ends with that leaves before its work is done."""
+    if host.leaving.asked:
+        raise KeyboardInterrupt
+    raise Unfinished(f"The time is up ({host.watch}): the same command goes on from there.")
+
+
+def compute_group(group: Sequence[Unit], host: Host) -> Iterator[tuple[Unit, Part]]:
+    """Run the units that share a program, as many at a time as there are devices, those far gone first."""
+    label = "+".join(dict.fromkeys(str(r.point.coords.get("method", "")) for u in group for r in u.runs))
+    devices, total = min(len(jax.devices()), len(group)), group[0].config.num_rounds
+    saved = {u.id: _saved(u, host.out) for u in group}
+    # Units side by side are at the same round, and equally large.
+    alike = sorted(group, key=lambda u: (-saved[u.id].round, -u.block_size))
+    batches = []
+    for _, same in itertools.groupby(alike, key=lambda u: (saved[u.id].round, u.block_size)):
+        members = list(same)
+        batches += [members[i : i + devices] for i in range(0, len(members), devices)]
+    host.watch.group(label[:24], total, sum(total - saved[batch[0].id].round for batch in batches))
+    pace = Pace(group[0].spec.chunk_rounds)
+    for batch in batches:
+        yield from _compute(batch, [saved.pop(u.id) for u in batch], devices, pace, host)
+
+
+def _saved(unit: Unit, out: Path | None) -> Saved:
+    """A unit's newest good checkpoint."""
+    folder = None if out is None else store.checkpoint_folder(out, unit.id)
+    if folder is None or not folder.exists():
+        return checkpoint.NOTHING
+    state = jax.eval_shape(program(unit.spec).init, unit.pool(), unit.block())
+    unnamed = {"watched"} if unit.spec.record_selected else {"watched", "selected"}
+    kept = {f"record.{name}" for name in Record._fields if name not in unnamed}
+    shown = jax.eval_shape(jax.vmap(functools.partial(watched, build(unit.spec))), state)
+    kept |= set(named("record.watched", shown))
+    if unit.spec.training is not None:
+        kept |= {f"quality.{name}" for name in Quality._fields}
+    return checkpoint.load(folder, named("state", state), kept)
+
+
+def _compute(
+    batch: Sequence[Unit], saved: Sequence[Saved], devices: int, pace: Pace, host: Host
+) -> Iterator[tuple[Unit, Part]]:
+    """Run one unit per device. A device without a unit repeats the last one, which costs no time."""
+    unit, started = batch[0], time.perf_counter()
+    spec, total, every = unit.spec, unit.config.num_rounds, unit.config.eval_every
+    blocks, idle = [u.block() for u in batch], devices - len(batch)
+    block = jax.tree.map(lambda *xs: np.concatenate(xs), *blocks, *[blocks[-1]] * idle)
+    compiled, pool = program(spec, devices), unit.pool(devices)
+    state, done, kept = compiled.init(pool, block), saved[0].round, []
+    if done:
+        state, kept = _restored(state, [*saved, *[saved[-1]] * idle])
+    last, safe, shown = time.monotonic(), done, ()
+    while done < total:
+        leaving, late = host.leaving.now(), time.monotonic() - last >= host.layout.checkpoint_s
+        if host.out is not None and done > safe and (late or leaving):
+            kept = [joined(kept)]
+            _save(batch, done, named("state", state), kept[0], host)
+            last, safe = time.monotonic(), done
+        if leaving:
+            leave(host)
+        stop = min(done + pace.rounds(), total)
+        when = clock(done + 1, stop + 1, total, every)
+        if done == saved[0].round:
+            ahead = compile_ahead(compiled.chunk, pool, block, state, when)
+            if (unit.group, unit.block_size) not in host.fitting:  # once: what has begun is not cut up again
+                memory.check(ahead, devices, unit, host.layout)
+                host.fitting.add((unit.group, unit.block_size))
+        began = time.perf_counter()
+        state, record, quality = compiled.chunk(pool, block, state, when)
+        wait(record)
+        shown = tuple(record.watched)
+        pace.took(stop - done, time.perf_counter() - began)
+        rows = np.arange(done + 1, stop + 1)
+        evaluated = np.flatnonzero(due(rows, total, every))
+        # Copies: of a short chunk only what it filled.
+        part = {name: np.asarray(x)[: len(rows)].copy() for name, x in named("record", record).items()}
+        kept.append(part | {name: np.asarray(x)[evaluated] for name, x in named("quality", quality).items()})
+        host.watch.chunk(stop, stop - done)
+        host.leaving.useful = True
+        done = stop
+        if (rest := _all_over(state, kept, done, total, every)) is not None:
+            host.watch.chunk(total, total - done)
+            kept, done = [*kept, rest], total
+    final = compiled.finish(pool, block, state)
+    wait(final)
+    whole = joined(kept) | {name: np.asarray(x) for name, x in (named("final", final) | named("state", state)).items()}
+    seconds = time.perf_counter() - started
+    for i, one in enumerate(batch):
+        rows = slice(i * one.block_size, i * one.block_size + len(one.runs))
+        yield one, record_part(one, rows, whole, shown, block.num_samples, host.names, seconds)
+
+
+def _all_over(state: Any, kept: Sequence[Arrays], done: int, total: int, every: int) -> Arrays | None:
+    """What the rounds that are left would record, if every run is over and its last model was tested; else None.
+
+    Nobody is selected, nothing is spent, and what was shown last stays.
+    """
+    over = ending.last_round(state.ended_round)
+    if over is None or done == total:
+        return None
+    tested = np.flatnonzero(due(np.arange(1, done + 1), total, every))
+    if not len(tested) or tested[-1] + 1 < over:
+        return None
+    left, whole = np.arange(done + 1, total + 1), joined(list(kept))
+    many = {True: len(left), False: int(due(left, total, every).sum())}
+    rest = {name: np.repeat(x[-1:], many[name.startswith("record.")], 0) for name, x in whole.items()}
+    shown = ("record.watched.", "quality.")
+    return {name: x if name.startswith(shown) else np.zeros_like(x) for name, x in rest.items()}
+
+
+def _restored(state: Any, saved: Sequence[Saved]) -> tuple[Any, list[Arrays]]:
+    """The state in which units were saved side by side, on the devices of the given one, and what was recorded."""
+    arrays = [s.arrays for s in saved]
+    names = named("state", state)
+    rows = joined([{name: a[name] for name in names} for a in arrays])
+    leaves = [jax.device_put(rows[name], leaf.sharding) for name, leaf in names.items()]
+    kept = joined([{name: x for name, x in a.items() if name not in names} for a in arrays], axis=1)
+    return jax.tree.unflatten(jax.tree.structure(state), leaves), [kept]
+
+
+def _save(batch: Sequence[Unit], done: int, state: dict[str, Any], kept: Arrays, host: Host) -> None:
+    """Write a checkpoint of each unit; if that cannot be, say so once and go on."""
+    assert host.out is not None
+    try:
+        for i, unit in enumerate(batch):
+            rows = slice(i * unit.block_size, (i + 1) * unit.block_size)
+            own = {name: np.asarray(x)[rows] for name, x in state.items()} | {n: x[:, rows] for n, x in kept.items()}
+            folder = store.checkpoint_folder(host.out, unit.id)
+            checkpoint.begin(folder, {"runs": [run.id for run in unit.runs], **unit.block_layout()})
+            checkpoint.save(folder, done, own)
+    except OSError as error:
+        if not host.unsafe:
+            log.warning(f"A checkpoint cannot be written to {host.out} ({error.strerror}): going on without.")
+        host.unsafe = True

@@ -1,0 +1,155 @@
+"""What a run is: all that decides its numbers, and nothing of how it is computed or what it is called."""
+
+import logging
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+
+from jfed import catalog
+from jfed import config as configs
+from jfed.config import Config
+from jfed.core import code, prng
+from jfed.engine.spec import Spec, build
+from jfed.engine.version import ENGINE_VERSION
+from jfed.results import alike
+from jfed.runner import feed
+from jfed.sweep import Point
+
+log = logging.getLogger("jfed")
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A run without its seeds.
+
+    Attributes:
+        id: digest of `what`.
+        what: what decides the numbers, as plain JSON values.
+        about: what results say of it beside: its config's digest, world, oracle and data set.
+        reusable: the source of every member is known.
+    """
+
+    id: str
+    what: Mapping[str, Any]
+    about: Mapping[str, Any]
+    reusable: bool
+
+
+class Run(NamedTuple):
+    """One run: a point, its seeds, and what it is."""
+
+    point: Point
+    seeds: prng.Seeds
+    kind: Kind
+
+    @property
+    def id(self) -> str:
+        """The run's identity: equal on every machine for runs that compute the same."""
+        return configs.digest([self.kind.id, [int(seed) for seed in self.seeds]])
+
+
+def kind_of(config: Config, spec: Spec, data_dir: str | None) -> Kind:
+    """Return what a run is, but for its seeds.
+
+    Args:
+        config: in its normal form.
+        spec: of its program.
+        data_dir: where data sets are.
+    """
+    training = config.training
+    members = {room: getattr(config, room) for room in ("selector", "environment", "controller")}
+    digests = {room: code.digest(type(options)) for room, options in members.items()}
+    if training is not None:
+        digests |= {room: code.digest(type(getattr(training, room))) for room in ("model", "algorithm")}
+        digests["partition"] = code.module_digest("jfed.data.partition")
+    what = {
+        "engine": ENGINE_VERSION,
+        "config": configs.canonical(config),
+        "data": None if training is None else feed.dataset(training.dataset, data_dir).digest,
+        "precision": "float64" if jax.config.jax_enable_x64 else "float32",  # type: ignore[attr-defined]
+        "backend": jax.default_backend(),
+        "code": digests,
+    }
+    about = {
+        "config": configs.digest(config),
+        "world": catalog.label(config.environment),
+        "oracle": int(build(spec).selector.needs_oracle),
+        "dataset": "none" if training is None else feed.dataset(training.dataset, data_dir).name,
+    }
+    reusable = None not in digests.values()
+    return Kind(configs.digest(what if reusable else [what, uuid.uuid4().hex]), what, about, reusable)
+
+
+# ------------------------------------------------------------------------------------------- what it is called
+
+
+def called(points: Sequence[Point], kinds: Sequence[Kind]) -> dict[str, list[dict[str, Any]]]:
+    """Return, by kind, the coordinates by which a command calls its points, and what it leaves open in their setting.
+
+    That is whatever differs between its points, since their coordinates tell them apart, and whatever a coordinate
+    names.
+    """
+    told = [alike.facts(kind.what) for kind in kinds]
+    paths = dict.fromkeys(path for one in told for path in one)
+    varied = {path for path in paths if any(one.get(path, "*") != told[0].get(path, "*") for one in told)}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for point, kind, one in zip(points, kinds, told, strict=True):
+        coords = coordinates(point)
+        named = {path for path in one if path.rpartition(".")[2] in coords and _same(coords, path, one[path])}
+        found.setdefault(kind.id, []).append({"coords": coords, "open": sorted(varied | named)})
+    return found
+
+
+def _same(coords: Mapping[str, Any], path: str, value: Any) -> bool:
+    return configs.canonical(coords[path.rpartition(".")[2]]) == value
+
+
+def coordinates(point: Point) -> dict[str, Any]:
+    """Return the coordinates by which results name a point: numbers and texts."""
+    default = {"method": catalog.label(point.config.selector), "mode": "faithful"}
+    return {name: _plain(value) for name, value in (default | point.coords).items()}
+
+
+def _plain(value: Any) -> Any:
+    value = configs.plain(value)
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+# ---------------------------------------------------------------------------------------------- what changed
+
+
+def say_changes(missing: Iterable[Run], stored: Iterable[Mapping[str, Any]]) -> None:
+    """Say once which schemes are computed again, or have no source, and why.
+
+    Args:
+        missing: runs that are not in place.
+        stored: what the runs are that are in place.
+    """
+    before: dict[str, Mapping[str, Any]] = {_but_code(what): what for what in stored}
+    changed: dict[str, list[str]] = {}
+    unknown: list[str] = []
+    for kind, name in {run.kind: str(coordinates(run.point)["method"]) for run in missing}.items():
+        old = before.get(_but_code(kind.what))
+        if not kind.reusable:
+            unknown.append(name)
+        elif old is not None:
+            rooms = [room for room, text in kind.what["code"].items() if old["code"].get(room) != text]
+            words = [f"the {'scheme' if room == 'selector' else room}" for room in rooms]
+            if old["engine"] != kind.what["engine"]:
+                words.append(f"the engine (version {old['engine']} then, {kind.what['engine']} now)")
+            changed.setdefault(" and ".join(words), []).append(name)
+    for words, names in changed.items():
+        if words:
+            log.warning(f"Computed again, since the code of {words} has changed: {', '.join(dict.fromkeys(names))}.")
+    if unknown:
+        log.warning(
+            f"Computed, but not to be found again by a later command, since the source of a member cannot be read:"
+            f" {', '.join(dict.fromkeys(unknown))}. Define its class at the top of a file, or give it a `version`."
+        )
+
+
+def _but_code(what: Mapping[str, Any]) -> str:
+    return configs.digest({name: value for name, value in what.items() if name not in ("code", "engine")})

@@ -1,0 +1,124 @@
+"""From a config to its program and its arrays: the static half, the dynamic half, and what training cannot be."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+
+from jfed import catalog
+from jfed import config as configs
+from jfed.config import Config, Training
+from jfed.core import prng
+from jfed.core.errors import require
+from jfed.core.options import static_half
+from jfed.core.types import Dims
+from jfed.engine import facts
+from jfed.engine.spec import Spec, TrainingSpec, build
+from jfed.engine.state import RunParams
+from jfed.models.classifier import Inputs
+from jfed.runner import feed
+from jfed.sweep import Point
+
+CHUNK_ROUNDS = {False: 500, True: 25}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How work is laid out; recorded with the results, and no part of what they mean.
+
+    Attributes:
+        block_size: runs of a block; None means 64, or with training 1 on a CPU and 16 elsewhere (for fewer runs the
+            next power of two), halved until the program fits into memory. What was begun in smaller blocks goes on
+            in them, so that more seeds leave full blocks as they are.
+        chunk_rounds: rounds between two looks by the host, at most; None means 500 (25 with training). A chunk that
+            would take longer than ten seconds is cut shorter.
+        lane: "sequential" or "vmapped"; None means sequential on a CPU, else vmapped.
+        record_selected: keep the cohort of every round.
+        checkpoint_s: seconds between two checkpoints, at least; 0 writes one after every chunk.
+        max_seconds: leave with `Unfinished` at the end of the chunk in which this time is up; None means never.
+    """
+
+    block_size: int | None = None
+    chunk_rounds: int | None = None
+    lane: str | None = None
+    record_selected: bool = False
+    checkpoint_s: float = 30.0
+    max_seconds: float | None = None
+
+
+def run_params(config: Config) -> RunParams:
+    """Return the dynamic half of a config, checked, as NumPy arrays."""
+    problem = configs.problem(config)
+    return RunParams(
+        environment=config.environment.params(problem),
+        selector=config.selector.params(problem),
+        controller=config.controller.params(problem),
+        algorithm=None if config.training is None else config.training.algorithm.params(problem),
+    )
+
+
+def _training_spec(training: Training, data_dir: str | None) -> TrainingSpec:
+    data = feed.dataset(training.dataset, data_dir)
+    step = None if data.images.dtype == np.uint8 else float(np.finfo(np.float32).eps)
+    return TrainingSpec(
+        model=training.model,
+        inputs=Inputs(data.images.shape[1:], data.num_classes, float(data.max_value), data.mean, data.std, step),
+        average_over=training.average_over,
+        algorithm=static_half(training.algorithm),
+        final_model=training.final_model,
+    )
+
+
+def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None) -> Spec:
+    """Return the static half of a config."""
+    training = config.training
+    batch_size = 1 if training is None else training.batch_size
+    lane = layout.lane or ("sequential" if jax.default_backend() == "cpu" else "vmapped")
+    features, resources = config.environment.features, configs.resources(config)
+    chunk = layout.chunk_rounds or CHUNK_ROUNDS[training is not None]
+    return Spec(
+        dims=Dims(config.num_clients, slots, batch_size, features, resources),
+        environment=static_half(config.environment),
+        selector=static_half(config.selector),
+        controller=static_half(config.controller),
+        training=None if training is None else _training_spec(training, data_dir),
+        lane=lane,
+        chunk_rounds=min(chunk, config.num_rounds),
+        record_selected=layout.record_selected,
+    )
+
+
+def slots_bound(config: Config) -> int:
+    """Return a static bound on the cohort, a power of two so that sweeps over k share a program."""
+    most = config.selector.slots(configs.problem(config))
+    return min(config.num_clients, 1 << (most - 1).bit_length())
+
+
+def check_training(
+    point: Point, spec: Spec, seeds: Sequence[prng.Seeds], data_dir: str | None
+) -> tuple[int, int]:  # fmt: skip
+    """Return how wide the tables of clients' and of test images are, after refusing training that cannot be run."""
+    training, control = point.config.training, point.config.controller
+    algorithm = build(spec).algorithm
+    estimates = algorithm is not None and algorithm.estimates
+    require(
+        estimates or not control.needs_estimates(),
+        'Adaptive tau, and the stop rule "best", need clients that make estimates: set training.algorithm to that of'
+        ' "adaptive", or a fixed tau and another stop rule.',
+    )
+    name = point.coords.get("method", catalog.label(point.config.selector))
+    facts.check(build(spec).selector, name, training is not None)
+    if training is None:
+        require(
+            build(spec).selector.probe is None,
+            f"{name} asks clients for their loss, which a selection-only run does not have: add training, or leave the"
+            " scheme out.",
+        )
+        return 0, 0
+    require(
+        estimates or training.final_model != "best",
+        'To return the best model needs clients that estimate it: set training.algorithm to that of "adaptive".',
+    )
+    data = feed.federated(training, [point.config] * len(seeds), [int(s.data) for s in seeds], data_dir)
+    return data.index.shape[2], data.test_index.shape[1]

@@ -1,0 +1,194 @@
+"""Digests of code: what changes a formula changes them, and nothing else does, on every Python."""
+
+import importlib.util
+import json
+import linecache
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jfed
+from jfed import catalog
+from jfed.core import code, source
+
+MEMBER = '''
+"""A scheme of one's own."""
+
+from dataclasses import dataclass
+
+import jfed
+from jfed.core import ops
+from jfed.selectors import uniform
+{imports}
+SHARE = 2  # of something
+
+
+def helper(x):
+    """Help."""
+    return x * SHARE
+
+
+@dataclass(frozen=True)
+class Mine(uniform.Options):
+    """Mine."""
+
+    epsilon: float = 0.1
+
+    def make(self, dims):
+        # a comment
+        return super().make(dims), helper({body})
+
+
+if __name__ == "__main__":
+    results = range(10)
+'''
+
+
+def load(folder, name="mine", imports="", body="1"):
+    """A member in a module of its own, loaded afresh."""
+    path = folder / f"{name}.py"
+    path.write_text(MEMBER.format(imports=imports, body=body))
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module.Mine
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """No module of a test outlives it."""
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def test_an_edited_formula_has_another_digest_and_an_edited_comment_has_not(tmp_path):
+    first = load(tmp_path)
+    before = code.digest(first)
+    text = (tmp_path / "mine.py").read_text()
+    for edited, same in [
+        (text.replace("# a comment", "# another"), True),
+        (text.replace('"""Mine."""', '"""Much\n    longer."""'), True),
+        (text.replace("range(10)", "range(20)"), True),  # the script's commands
+        (text.replace("    return x * SHARE", "    return (x\n            * SHARE)"), True),
+        (text.replace("x * SHARE", "x + SHARE"), False),
+        (text.replace("SHARE = 2", "SHARE = 3"), False),
+        (text.replace("epsilon: float = 0.1", "epsilon: float = 0.2"), False),
+    ]:
+        assert edited != text
+        (tmp_path / "mine.py").write_text(edited)
+        spec = sys.modules["mine"].__spec__
+        assert spec is not None and spec.loader is not None
+        spec.loader.exec_module(sys.modules["mine"])
+        assert (code.digest(sys.modules["mine"].Mine) == before) is same, edited
+    assert code.digest(first) == before  # what is edited meanwhile is not what that class is
+
+
+def test_the_source_counts_as_it_was_when_imported(tmp_path):
+    kind = load(tmp_path)
+    (tmp_path / "mine.py").write_text("raise RuntimeError")
+    text = code.digest(kind)
+    assert text is not None and text == code.digest(load(tmp_path))
+
+
+def test_what_a_member_imports_counts_too(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "beside_it.py").write_text("from deeper import y\nx = y\n")
+    (tmp_path / "deeper.py").write_text("y = 1\n")
+    found = {code.digest(load(tmp_path, imports="from beside_it import x", body="x"))}
+    for text in ("y = 2\n", "y = 2  # the same\n", "y = 3\n"):
+        (tmp_path / "deeper.py").write_text(text)
+        for name in ("beside_it", "deeper"):
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        found.add(code.digest(load(tmp_path, imports="from beside_it import x", body="x")))
+    assert None not in found and len(found) == 3
+
+
+def test_a_member_of_jfed_depends_on_rooms_and_ops_and_nothing_else():
+    kind = type(catalog.find("selector", "cs-ucb-q-0.001"))
+    origin = code._origins[kind]
+
+    def changed(name):
+        modules = dict(origin.modules) | {name: origin.modules.get(name, b"") + b"\nmore = 1\n"}
+        return code._digest(kind, origin._replace(modules=modules)) != code.digest(kind)
+
+    assert changed("jfed.core.ops") and changed("jfed.core.prng") and changed("jfed.selectors.cs_ucb")
+    assert not changed("jfed.selectors.e3cs") and not changed("jfed.models.cnn") and not changed("jfed.core.types")
+
+
+def test_the_members_of_jfed_have_digests_of_their_own():
+    kinds = [kind for room in catalog.ROOMS for kind in catalog.members(room)]
+    assert len(kinds) > 20 and len({code.digest(kind) for kind in kinds} - {None}) == len(kinds)
+    assert code.module_digest("jfed.data.partition") != code.module_digest("jfed.data.primary")
+
+
+def test_a_class_without_source_has_the_digest_of_its_version_or_none():
+    names = {"__name__": "nowhere"}
+    exec(compile(MEMBER.format(imports="", body="1"), "<string>", "exec"), names)
+    assert code.digest(names["Mine"]) is None
+    found = []
+    for version in ("1", "2", "2"):
+        text = MEMBER.format(imports="", body="1").replace("    epsilon", f'    version = "{version}"\n    epsilon')
+        exec(compile(text, "<string>", "exec"), names)
+        found.append(code.digest(names["Mine"]))
+    assert found[0] != found[1] == found[2] and None not in found
+
+
+def test_a_class_in_a_function_has_no_source_of_its_own(tmp_path):
+    text = "from jfed.selectors import uniform\ndef f(a):\n"
+    text += "    class Mine(uniform.Options):\n        x = a\n    return Mine\n"
+    (tmp_path / "inside.py").write_text(text)
+    spec = importlib.util.spec_from_file_location("inside", tmp_path / "inside.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["inside"] = module
+    spec.loader.exec_module(module)
+    assert code.digest(module.f(1)) is None  # what it was called with is nowhere
+
+
+def cell(text, names, number):
+    """Run a cell as notebooks do: its source is where tracebacks look for it."""
+    file = f"<cell-{number}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    exec(compile(text, file, "exec"), names)
+
+
+def test_a_cell_of_a_notebook_counts_if_it_needs_no_other_cell():
+    names = {"__name__": "notebook"}
+    cell("import jfed\nfrom jfed.core import ops\nfrom jfed.selectors import uniform\n", names, 1)
+    own = "class Mine(uniform.Options):\n    x = {}\n    y = ops\n"
+    found = []
+    for number, value in enumerate(("1", "1  # the same", "2", "other")):
+        names["other"] = 3
+        cell(own.format(value), names, 2 + number)
+        found.append(code.digest(names["Mine"]))
+    assert found[0] == found[1] != found[2] and None not in found[:3]
+    assert found[3] is None  # it takes something that another cell may change
+
+
+PYTHONS = [p for p in (Path.home() / ".pyenv" / "versions").glob("3.1[1-9]*/bin/python") if p.exists()]
+
+
+def test_the_normal_form_is_that_of_every_python():
+    script = (
+        "import ast, importlib.util, json, pathlib, sys\n"
+        "spec = importlib.util.spec_from_file_location('source', sys.argv[1])\n"
+        "m = importlib.util.module_from_spec(spec); spec.loader.exec_module(m)\n"
+        "files = sorted(pathlib.Path(sys.argv[2]).rglob('*.py'))\n"
+        "print(json.dumps({str(p): m.digest([m.normal(ast.parse(p.read_bytes()))]) for p in files}))\n"
+    )
+    if not PYTHONS:
+        pytest.skip("no other interpreter of Python 3.11 or newer is here")
+    home = os.path.dirname(jfed.__file__)
+    for python in [sys.executable, *PYTHONS]:
+        done = subprocess.run([python, "-c", script, source.__file__, home], capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout)
+        if python == sys.executable:
+            here = found
+        assert found == here, python
+    assert len(set(here.values())) > 100
