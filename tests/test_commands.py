@@ -120,9 +120,10 @@ def test_names_are_read_as_they_stand(monkeypatch, capsys, tmp_path):
             run(monkeypatch, capsys, *command)
 
 
-def test_two_experiments_in_one_directory(monkeypatch, capsys, tmp_path):
+def test_of_two_experiments_in_one_directory_the_last_is_shown_and_that_is_said(monkeypatch, capsys, tmp_path, caplog):
     for rounds in (3, 4):
         base = jfed.Config(num_clients=6, cohort_size=2, num_rounds=rounds)
         jfed.run(jfed.methods(base, ["uniform", "fedcs"]), range(2), out=tmp_path, progress=False)
-    with pytest.raises(SystemExit, match="Give each experiment an --out of its own"):
-        run(monkeypatch, capsys, "table", "--out", tmp_path)
+    run(monkeypatch, capsys, "table", "--out", tmp_path)
+    assert "holds 4 runs of uniform, fedcs twice: num_rounds (3 and 4). Those computed last are taken." in caplog.text
+    assert jfed.load(tmp_path).sizes["round"] == 4
