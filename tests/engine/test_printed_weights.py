@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jfed.algorithms import deadline, estimating
-from jfed.core.learning import Report
+from jfed.core.learning import Answers, Report
 from jfed.core.types import Dims, Estimates
 
 
@@ -37,9 +37,8 @@ def test_two_models_of_three_that_weigh_six_tenths_together(average, model, dist
     gradients = {"w": jnp.array([[5.0], [10.0], [jnp.nan]])}
     blank = jnp.zeros(3)
     report = Report(loss=blank, estimates=Estimates(blank, blank, blank, blank, blank > 0, blank))
-    moved, told = made.aggregate(
-        {"w": jnp.ones(1)}, estimating.Params(jnp.float32(0.1)), (moves, gradients), report,
-        jnp.array([0.4, 0.2, 0.4]), jnp.array([True, True, False]),
-    )  # fmt: skip
-    assert float(moved["w"][0]) == pytest.approx(model)
-    np.testing.assert_allclose(told.estimates.divergence[:2], distances, rtol=1e-6)
+    share, returned = jnp.array([0.4, 0.2, 0.4]), jnp.array([True, True, False])
+    answers = Answers(moves, report, share=share, returned=returned, more=gradients)
+    after = made.aggregate(None, {"w": jnp.ones(1)}, estimating.Params(jnp.float32(0.1)), answers)
+    assert float(after.weights["w"][0]) == pytest.approx(model)
+    np.testing.assert_allclose(after.reports.estimates.divergence[:2], distances, rtol=1e-6)
