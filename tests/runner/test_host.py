@@ -14,7 +14,7 @@ from jfed.runner import host
 CORES = """
 import os, sys
 os.sched_getaffinity = lambda pid: set(range(int(sys.argv[1])))
-from jfed.engine import host
+from jfed.runner import host
 host.setup()
 host.setup()
 import jax
