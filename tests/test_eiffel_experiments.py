@@ -19,7 +19,7 @@ from jfed.core.errors import ConfigError
 from jfed.envs import edge
 from jfed.runner.units import Layout, plan
 
-pytestmark = pytest.mark.usefixtures("plain_pdf")
+pytestmark = [pytest.mark.usefixtures("plain_pdf"), pytest.mark.check]
 TINY = {"seeds": 2, "num_clients": 4, "samples": 160, "batch_size": 8, "budget": 2.0, "num_rounds": 15}
 
 

@@ -35,7 +35,7 @@ from jfed.sweep import changed
 from tools import claims, schemes
 
 ROOT = Path(__file__).parent.parent
-pytestmark = pytest.mark.usefixtures("plain_pdf")
+pytestmark = [pytest.mark.usefixtures("plain_pdf"), pytest.mark.check]
 
 
 @pytest.mark.parametrize("algorithms", [("fedprox",), pytest.param(("fedavg", "fedprox"), marks=pytest.mark.proof)])

@@ -94,7 +94,7 @@ def test_python_m_jfed_says_its_version():
     ("module", "extra", "statement"),
     [
         ("matplotlib", "figures", "import jfed.report.figures.plots"),
-        ("pooch", "data", "import jfed.data.get"),
+        ("h5py", "netcdf", "import jfed.results.netcdf"),
     ],
 )
 def test_a_missing_extra_is_one_sentence(module, extra, statement):

@@ -19,9 +19,6 @@ from jfed.data.dataset import Dataset
 from jfed.data.load import DIGITS, dataset, fetched_folder, load, names
 from jfed.data.sources import SOURCES, official_files, plain_or_gz
 
-with extra("data"):
-    pass
-
 
 @dataclass(frozen=True)
 class Remote:
@@ -157,8 +154,9 @@ def _fetch(remote: Remote, folder: Path, bars: Progress) -> None:
 
 def _failure(url: str, target: Path, sha256: str, bars: Progress) -> str | None:
     """Download to ``target``; return what went wrong, None if nothing did."""
-    import pooch
-    import requests
+    with extra("data"):
+        import pooch
+        import requests
 
     bar: Any = _Bar(bars, target.name)  # pooch takes any such object, but declares a bool
     # As it lies on the server: one that packs it once more for the way would spoil the sum.

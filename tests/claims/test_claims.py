@@ -11,6 +11,8 @@ from jfed.claims.finding import WORDS, Finding, settled, together
 from jfed.claims.kinds import KINDS, evaluate
 from jfed.claims.runs import Missing, Runs
 
+pytestmark = pytest.mark.check
+
 NUM_CLAIMS = {"E3CS": 19, "RBCS-F": 13, "CS-UCB": 11, "Eiffel": 11}
 NOISE = np.array([0.3, -0.5, 0.1, 0.6, -0.4, 0.2, -0.1, -0.2, 0.5, -0.5])  # mean 0
 

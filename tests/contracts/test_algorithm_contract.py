@@ -15,6 +15,8 @@ from jfed.models import classifier
 from jfed.models.classifier import Inputs
 from jfed.models.losses import mean_loss
 
+pytestmark = pytest.mark.check
+
 K, BATCH, WIDTH = 8, 4, 20
 PROBLEM, DIMS = Problem(K, 3, 50), Dims(K, 4, BATCH)
 SLOTS = 5

@@ -17,6 +17,8 @@ from jfed.engine import simulate
 from jfed.envs import volatility, wireless
 from jfed.selectors import cs_ucb_q, rbcs_f
 
+pytestmark = pytest.mark.check
+
 K, SIZE, T = 8, 2, 4
 BASE = jfed.Config(num_clients=K, cohort_size=SIZE, num_rounds=T)
 WORLDS = {name: catalog.find("environment", name) for name in catalog.names("environment")} | {

@@ -22,6 +22,8 @@ from jfed.commands import show
 from jfed.contracts.check import BENCHES
 from jfed.core.errors import ConfigError
 
+pytestmark = pytest.mark.check
+
 GOOD = {
     "selector": "ToyScheme",
     "environment": "ToyWorld",

@@ -11,6 +11,8 @@ from flax import linen
 import jfed
 from jfed.contracts.check import BENCHES
 
+pytestmark = pytest.mark.check
+
 
 def seeing(**changed):
     def part(self, dims, good):

@@ -12,6 +12,8 @@ import jfed
 from jfed import catalog, contracts
 from jfed.contracts.check import BENCHES
 
+pytestmark = pytest.mark.check
+
 
 def changed(**fields):
     def load(self, data_dir=None):

@@ -22,6 +22,8 @@ from jfed.models import classifier
 from jfed.models.classifier import Inputs
 from jfed.models.losses import cross_entropy, mean_loss, squared_hinge
 
+pytestmark = pytest.mark.check
+
 K, BATCH, ROUNDS = 8, 4, 50
 PROBLEM = Problem(K, 3, ROUNDS)
 DIMS = Dims(K, 4, BATCH)

@@ -15,6 +15,8 @@ from jfed.contracts.selectors import RULES
 from jfed.core.types import Dims, Problem, View
 from jfed.selectors import cs_ucb, e3cs, eiffel, fedcs, pow_d, rbcs_f
 
+pytestmark = pytest.mark.check
+
 K, ROUNDS = 8, 24
 # Nothing is drawn after the start, or it decides ties only, of which there are none here.
 DETERMINISTIC = {"fedcs", "fedcs deadline", "local-accuracy", "rbcs-f true", "cs-ucb best", "everybody", "agnostic",

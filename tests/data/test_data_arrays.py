@@ -90,7 +90,7 @@ def test_what_was_given_may_change_afterwards():
     before = source.load().images.copy()
     images[:], labels[:] = 0, 0
     np.testing.assert_array_equal(source.load().images, before)
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(ValueError, match="assignment destination is read-only"):
         source.load().images[0] = 1
 
 

@@ -19,6 +19,8 @@ from jfed.engine import simulate
 from jfed.envs import edge
 from jfed.selectors import everybody
 
+pytestmark = pytest.mark.check
+
 STEADY = edge.Options(step_s=(0.02, 0.0), exchange_s=(0.13, 0.0))
 K = 4
 BASE = jfed.Config(

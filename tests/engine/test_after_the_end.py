@@ -10,6 +10,8 @@ from jfed.controllers import adaptive
 from jfed.envs import volatility
 from jfed.selectors import e3cs, rbcs_f
 
+pytestmark = pytest.mark.check
+
 K, ROUNDS = 6, 10
 WORLD = volatility.Options((0.5, 0.9), availability=0.6)
 BUDGETS = (3.0, 7.0)  # seconds, of which a round takes one

@@ -24,6 +24,8 @@ from jfed.models import dense
 from jfed.runner import feed
 from jfed.selectors import e3cs, pow_d, uniform
 
+pytestmark = pytest.mark.check
+
 RATES = np.array([0.1, 0.3, 0.6, 0.9])
 
 

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from reference import q_fedavg as reference
 from reference.adaptive_tau import svm_gradient, svm_loss
 from support import Stepper
@@ -14,6 +15,8 @@ from jfed.core import prng
 from jfed.data.load import load
 from jfed.envs import volatility
 from jfed.selectors import agnostic
+
+pytestmark = pytest.mark.check
 
 RATE, LAMBDA_RATE, TAU, ROUNDS = 0.05, 0.3, 3, 15
 SIZES = (24, 0, 30, 9)  # no more than a batch: every step is one of the whole

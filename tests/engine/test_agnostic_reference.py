@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from reference import q_fedavg
 from support import Stepper
 
@@ -13,6 +14,8 @@ from jfed.core import prng
 from jfed.data.load import load
 from jfed.envs import volatility
 from jfed.selectors import agnostic
+
+pytestmark = pytest.mark.check
 
 K, ROUNDS, RATE, LR_LAMBDA, HERE = 6, 12, 0.05, 0.7, 0.75
 SIZES = (24, 17, 30, 9, 20, 0)

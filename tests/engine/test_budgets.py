@@ -14,6 +14,8 @@ from jfed.envs import edge, volatility
 from jfed.runner.units import Layout
 from jfed.selectors import eiffel, uniform
 
+pytestmark = pytest.mark.check
+
 K, POWER, STEP_S, SENT_S = 6, (1.0, 4.0, 2.0), 0.02, 0.1
 STEADY = edge.Options((STEP_S, 0.0), (SENT_S / 2, 0.0), transfers=2, power=POWER, demand=(0.5, 1.5), shared=False)
 LAYOUT = Layout(block_size=2, chunk_rounds=10, record_selected=True)

@@ -18,6 +18,8 @@ from jfed.core import ops, prng
 from jfed.envs import wireless
 from jfed.selectors import cs_ucb, cs_ucb_q, e3cs, rbcs_f
 
+pytestmark = pytest.mark.check
+
 K, ROUNDS, HERE, TAU_MAX = 6, 40, 0.65, 0.45
 CELL = wireless.Options(
     model_bits=5e4, distances_m=(480.0, 450.0, 300.0, 200.0, 120.0, 60.0), availability=HERE, tau_max_s=TAU_MAX

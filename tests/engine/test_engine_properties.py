@@ -36,6 +36,8 @@ from jfed.engine.spec import build
 from jfed.runner import units
 from jfed.runner.units import Layout
 
+pytestmark = pytest.mark.check
+
 RESULTS = ("num_selected", "num_succeeded", "num_steps", "test_accuracy", "test_loss", "client_loss", "client_accuracy")
 
 

@@ -22,6 +22,8 @@ from jfed.engine import facts
 from jfed.runner import units
 from jfed.runner.units import Layout
 
+pytestmark = pytest.mark.check
+
 ROUNDS, SIZE = 5, 3
 
 

@@ -20,6 +20,8 @@ from jfed.data.load import load
 from jfed.envs import edge
 from jfed.selectors import agnostic, eiffel, everybody, least_loss, uniform
 
+pytestmark = pytest.mark.check
+
 K, RATE = 5, 0.05
 SIZES = (24, 17, 30, 9, 20)
 WORLD = edge.Options(step_s=(0.02, 0.0), exchange_s=(0.05, 0.0), transfers=2, power=(1.0, 2.0), demand=(0.5, 1.5))

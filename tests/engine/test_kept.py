@@ -19,6 +19,8 @@ from jfed.runner import units
 from jfed.runner.checkpoint import named
 from jfed.runner.units import Layout
 
+pytestmark = pytest.mark.check
+
 
 @dataclass(frozen=True)
 class Counting(local_sgd.LocalOptions):

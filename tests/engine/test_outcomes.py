@@ -6,6 +6,8 @@ import pytest
 import jfed
 from jfed.envs import exchange, volatility, wireless
 
+pytestmark = pytest.mark.check
+
 WORLDS = (wireless.Options(model_bits=5e4, availability=0.7), volatility.Options(availability=0.6))
 
 

@@ -6,6 +6,7 @@ With b as large as all images cpow-d is pow-d, so that one program does both.
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from reference import selectors as ref_selectors
 from reference import training as ref_training
 from support import Stepper, unpack
@@ -17,6 +18,8 @@ from jfed.core import ops, prng
 from jfed.data.load import load
 from jfed.envs import volatility
 from jfed.selectors import pow_d
+
+pytestmark = pytest.mark.check
 
 K, ROUNDS, HERE = 7, 6, 0.8
 SIZES = (40, 5, 12, 0, 3, 26, 0)

@@ -16,6 +16,8 @@ from jfed.envs import volatility
 from jfed.models import svm
 from jfed.selectors import uniform
 
+pytestmark = pytest.mark.check
+
 RATE, QS, ROUNDS = 0.05, (0.0, 0.5, 1.5), 12
 SIZES = (700, 0, 530, 9, 1)  # two have more images than are evaluated at a time
 RATES = np.array([0.9, 0.7, 0.6, 0.8, 0.9])

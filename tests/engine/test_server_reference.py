@@ -20,6 +20,8 @@ from jfed.core.learning import Answers, Report
 from jfed.core.types import Dims, Problem
 from jfed.selectors import uniform
 
+pytestmark = pytest.mark.check
+
 ROUNDS = 8
 
 

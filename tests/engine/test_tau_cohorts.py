@@ -20,6 +20,8 @@ from jfed.data.load import load
 from jfed.envs import volatility
 from jfed.selectors import uniform
 
+pytestmark = pytest.mark.check
+
 BATCH, ROUNDS, RATE, PHI, BUDGET, WAIT_S = 8, 24, 0.05, 0.025, 60.0, 1.0
 SIZES = (40, 17, 0, 8, 30, 5)  # one has nothing, one less than a batch
 RATES = np.array([0.7, 0.4, 0.9, 0.5, 0.6, 0.8])

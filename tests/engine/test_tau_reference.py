@@ -15,6 +15,8 @@ from jfed.data.load import load
 from jfed.envs import edge
 from jfed.selectors import everybody
 
+pytestmark = pytest.mark.check
+
 CLIENTS, BATCH, ROUNDS, RATE = 4, 8, 40, 0.05
 SIZES = (40, 17, 30, 8)
 COSTS = edge.Options(step_s=(0.02, 0.006), exchange_s=(0.13, 0.05))

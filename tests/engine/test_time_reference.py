@@ -17,6 +17,8 @@ from jfed.core import prng
 from jfed.envs import exchange, wireless
 from jfed.selectors import cs_ucb, cs_ucb_q, fedcs, rbcs_f
 
+pytestmark = pytest.mark.check
+
 NUM, ROUNDS, N = 12, 60, 3
 
 

@@ -11,6 +11,8 @@ from jfed.envs import volatility
 from jfed.runner.units import Layout
 from jfed.selectors import eiffel
 
+pytestmark = pytest.mark.check
+
 K, ROUNDS, EMPTY = 5, 6, 1
 CONFIG = jfed.Config(
     K, 3, ROUNDS, eval_every=ROUNDS, environment=volatility.Options((1.0,)), selector=eiffel.Options(),

@@ -10,6 +10,8 @@ from reference import cs_ucb as ref
 
 from jfed.measures.optimum import best_under_quotas, mean_of_smallest, smallest_mean, upper_bound
 
+pytestmark = pytest.mark.check
+
 MU, QUOTAS = np.array([0.90, 0.95, 0.97]), np.array([0.6, 0.5, 0.4])
 
 

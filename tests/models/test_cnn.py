@@ -16,6 +16,8 @@ from jfed.core.errors import ConfigError
 from jfed.models import classifier, cnn
 from jfed.models.losses import cross_entropy
 
+pytestmark = pytest.mark.check
+
 EMNIST = catalog.find("model", "e3cs-emnist")
 OPTIONS = {
     **{

@@ -21,6 +21,8 @@ from jfed.core.types import Dims
 from jfed.engine.lanes import LANES, Carried, Data, Jobs
 from jfed.models import classifier, losses
 
+pytestmark = pytest.mark.check
+
 CLIENTS, SAMPLES, BATCH = 20, 450, 40
 NETWORKS = {
     "e3cs-emnist": ((28, 28, 1), 26),

@@ -14,6 +14,8 @@ from jax import lax
 
 from jfed.models.conv import conv2d, max_pool
 
+pytestmark = pytest.mark.check
+
 # inputs, height, width, batch; rows, columns, outputs of the kernel
 FEW = [((1, 7, 6, 2), (3, 3, 4)), ((2, 5, 9, 1), (4, 2, 5)), ((2, 3, 2, 3), (1, 1, 3))]  # columns * inputs < outputs
 MANY = [((4, 6, 7, 2), (3, 3, 2)), ((3, 5, 5, 1), (5, 5, 15)), ((2, 4, 9, 3), (2, 3, 1))]

@@ -21,6 +21,8 @@ from jfed.analysis import (
 )
 from jfed.report.formats import to_html, to_latex, to_markdown
 
+pytestmark = pytest.mark.check
+
 RNG = np.random.default_rng(5)
 NAN = float("nan")
 

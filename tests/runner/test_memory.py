@@ -13,6 +13,8 @@ from jfed.core.errors import ConfigError
 from jfed.runner import feed, memory, units
 from jfed.runner.units import Layout
 
+pytestmark = pytest.mark.check
+
 SEEDS = [0, 1, 2, 3]
 DEFAULT = Layout(chunk_rounds=T)
 

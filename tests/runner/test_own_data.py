@@ -24,6 +24,8 @@ from jfed.models import classifier
 from jfed.models.classifier import Inputs, scaled
 from jfed.runner import feed, units
 
+pytestmark = pytest.mark.check
+
 ROOT = Path(__file__).parent.parent.parent
 OWNERS = np.repeat(["ada", "bea", "cyd", "dan"], [20, 12, 9, 3])
 LABELS = np.random.default_rng(0).integers(0, 2, len(OWNERS))

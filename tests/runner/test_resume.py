@@ -17,6 +17,8 @@ from jfed.core.errors import ConfigError, Unfinished
 from jfed.runner import batch as host
 from jfed.runner import checkpoint, watch
 
+pytestmark = pytest.mark.check
+
 PLAIN = dataclasses.replace(LAYOUT, record_selected=True)
 EVERY = dataclasses.replace(PLAIN, checkpoint_s=0.0)  # a checkpoint after each chunk: rounds 1 and 2, then the rest
 SEEDS = [0, 1, 2, 3]

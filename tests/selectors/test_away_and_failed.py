@@ -14,6 +14,8 @@ from jfed.core import ops
 from jfed.core.types import Cohort, Dims, Feedback, Problem
 from jfed.selectors import best_allocation, cs_ucb, cs_ucb_q, e3cs, eiffel, pow_d
 
+pytestmark = pytest.mark.check
+
 K, ROUNDS = 8, 40
 QUOTAS = tuple(np.tile([0.0, 0.3, 1.0, 0.8], ROUNDS // 4))
 

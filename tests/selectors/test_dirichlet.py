@@ -16,6 +16,8 @@ from jfed.core.errors import ConfigError
 from jfed.core.types import Dims, Problem
 from jfed.selectors import dirichlet
 
+pytestmark = pytest.mark.check
+
 K, SIZE, LEVEL = 6, 3, 1e-4
 SELECTOR = dirichlet.Options().make(Dims(K, K))
 INIT = jax.jit(jax.vmap(SELECTOR.init, in_axes=(0, None)))

@@ -16,6 +16,8 @@ from jfed.stats.omnibus import friedman
 from jfed.stats.power import seeds_for
 from jfed.stats.signflip import sign_flip
 
+pytestmark = pytest.mark.check
+
 
 def tidy(effects, n=12, seed=0, apart=()):
     """Scores of each scheme; those in `apart` have seeds of their own."""

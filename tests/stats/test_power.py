@@ -11,6 +11,8 @@ from statsmodels.stats.power import TTestPower
 
 from jfed.stats.power import detectable, plan, power, seeds_for
 
+pytestmark = pytest.mark.check
+
 FAMILIES = (1, 6, 15, 21)
 # Seeds for power 0.8 and 0.9, by d_z, for each size of family at 0.05.
 TABLE = {

@@ -13,6 +13,8 @@ from statsmodels.stats.anova import anova_lm
 
 from jfed.stats.variance import SEEDS, components
 
+pytestmark = pytest.mark.check
+
 TWO = ("data_seed", "model_seed")
 
 
