@@ -14,7 +14,7 @@ class Settings:
     out: Path
     """The --out of an experiment."""
     to: Path
-    """A new file that ends in .parquet or .csv."""
+    """A new file that ends in .parquet or .csv; or in .nc, for NetCDF with everything that the results hold."""
     rows: Literal["rounds", "clients", "selections"] = "rounds"
     """selections needs results that recorded every cohort."""
 
@@ -24,6 +24,12 @@ def main(settings: Settings, console: Console) -> None:
     from jfed.results import export
     from jfed.results.load import load
 
+    if settings.to.suffix == ".nc":
+        whole = load(settings.out)
+        settings.to.parent.mkdir(parents=True, exist_ok=True)
+        whole.to_netcdf(settings.to, engine="h5netcdf")
+        console.print(f"{settings.to}: {whole.sizes['run']:,} runs", highlight=False, markup=False, soft_wrap=True)
+        return
     make = {"rounds": export.per_round, "clients": export.per_client, "selections": export.per_selection}[settings.rows]
     frame = make(load(settings.out))
     path = export.write(frame, settings.to)

@@ -9,6 +9,7 @@ import xarray as xr
 
 from jfed.core.errors import extra
 from jfed.results.load import schemes, settings
+from jfed.results.meaning import described
 
 SET_APART = ("data_seed", "model_seed", "environment_seed")
 
@@ -37,7 +38,7 @@ def per_round(dataset: xr.Dataset) -> pd.DataFrame:
             whole = np.full(ran.shape, np.nan, np.result_type(values.dtype, np.float32))
             whole[:, where] = values
             columns[name] = whole.ravel()
-    frame = pd.DataFrame(columns)
+    frame = _described(pd.DataFrame(columns))
     return frame if ran.all() else frame.loc[ran.ravel()].reset_index(drop=True)
 
 
@@ -54,7 +55,7 @@ def per_client(dataset: xr.Dataset) -> pd.DataFrame:
     num_runs, num_clients = dataset.sizes["run"], dataset.sizes["client"]
     columns = _of_runs(dataset, np.full(num_runs, num_clients))
     columns["client"] = np.tile(np.arange(num_clients, dtype=np.int32), num_runs)
-    frame = pd.DataFrame(columns | _flat(dataset, "client"))
+    frame = _described(pd.DataFrame(columns | _flat(dataset, "client")))
     exists = frame["times_selected"].notna().to_numpy()  # not a client that only other runs have
     return frame if exists.all() else frame.loc[exists].reset_index(drop=True)
 
@@ -97,7 +98,8 @@ def per_selection(dataset: xr.Dataset) -> pd.DataFrame:
 def write(frame: pd.DataFrame, path: str | Path) -> Path:
     """Write a frame as Parquet or CSV, by the path's suffix; folders are made if they are missing.
 
-    CSV writes NaN as nothing and forgets which columns were categorical; Parquet keeps all types.
+    CSV writes NaN as nothing and forgets which columns were categorical; Parquet keeps all types, and what the columns
+    mean (`read_parquet(...).attrs`).
 
     Raises:
         ValueError: another suffix.
@@ -115,6 +117,13 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
 
     frame.to_parquet(path, engine="pyarrow", index=False)
     return path
+
+
+def _described(frame: pd.DataFrame) -> pd.DataFrame:
+    """Note in a frame's attributes, which Parquet keeps, what its columns mean and in which units they are."""
+    told = {str(name): described(str(name)) for name in frame.columns}
+    frame.attrs["columns"] = {name: words for name, words in told.items() if words}
+    return frame
 
 
 def _variables(dataset: xr.Dataset, dims: tuple[str, ...]) -> list[str]:

@@ -40,12 +40,14 @@ class Index:
         kinds: of the runs, as `Part.kinds`.
         labels: what the last command called a kind of run, where that is not what its file says.
         engines: digests of the engine's code that made the runs, by file.
+        parts: the files' content, where it was asked for.
     """
 
     runs: dict[str, list[Found]] = field(default_factory=dict)
     kinds: dict[str, dict[str, Any]] = field(default_factory=dict)
     labels: dict[str, Called] = field(default_factory=dict)
     engines: dict[Path, str] = field(default_factory=dict)
+    parts: dict[Path, Part] = field(default_factory=dict)
 
     def place(self, run: str, recorded: bool = False) -> Found | None:
         """Return the newest place of a run, if asked so of one whose cohorts were recorded; None: there is none."""
@@ -76,28 +78,30 @@ class Index:
                 continue
             before = self.called(kind)
             now = [one | {"open": _open(one, before)} for one in called]
-            if now != before:
+            if text(now) != text(before):
                 self.labels[kind] = now
                 new = True
         return new
 
 
 def _open(one: Mapping[str, Any], before: Called) -> list[str]:
-    same = [old["open"] for old in before if _text(old["coords"]) == _text(one["coords"])]
+    same = [old["open"] for old in before if text(old["coords"]) == text(one["coords"])]
     return sorted({*one["open"], *(path for paths in same for path in paths)})
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
+    """Return plain JSON values as one text, equal for equal ones: NaN is not equal to itself."""
     return json.dumps(value, sort_keys=True)
 
 
-def survey(out: Path, files: Iterable[Path], set_aside: bool) -> Index:
+def survey(out: Path, files: Iterable[Path], set_aside: bool, with_arrays: bool = False) -> Index:
     """Return what files hold that were read and found whole.
 
     Args:
         out: where the labels are.
         files: of results.
         set_aside: rename damaged files and go on without them, with a sentence for each.
+        with_arrays: keep the files' content.
 
     Raises:
         ValueError: a file is damaged and is not to be set aside.
@@ -105,7 +109,10 @@ def survey(out: Path, files: Iterable[Path], set_aside: bool) -> Index:
     found = Index()
     for path in sorted(files):
         try:
-            found.add(path, parts.read(path, with_arrays=False))
+            part = parts.read(path, with_arrays)
+            found.add(path, part)
+            if with_arrays:
+                found.parts[path] = part
         except FileNotFoundError:  # set aside by another process meanwhile
             continue
         except (OSError, Damaged) as error:

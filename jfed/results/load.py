@@ -51,8 +51,9 @@ def load(path: str | Path) -> xr.Dataset:
     if not files:
         raise FileNotFoundError(f"There are no results in {path}: run an experiment with --out {path} first.")
     out = path.parent.parent if path.is_file() else path.parent if path.name == "results" else path
-    known = index.survey(out, [file for file in files if file.suffix == ".npz"], set_aside=False)
-    rows = read_rows(known, [(run, one) for run, at in known.runs.items() for one in known.called(at[0].kind)])
+    known = index.survey(out, [file for file in files if file.suffix == ".npz"], set_aside=False, with_arrays=True)
+    named = [(run, one) for run, places in known.runs.items() for one in known.called(places[0].kind)]
+    rows = read_rows(known, named, have=known.parts)
     new = [assemble(_last(rows, out))] if rows else []
     older = _read_older([file for file in files if file.suffix == ".nc"])
     for file, part in older.items():

@@ -1,10 +1,11 @@
 """What a run is: all that decides its numbers, and nothing of how it is computed or what it is called."""
 
+import functools
 import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 
@@ -38,14 +39,15 @@ class Kind:
     reusable: bool
 
 
-class Run(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Run:
     """One run: a point, its seeds, and what it is."""
 
     point: Point
     seeds: prng.Seeds
     kind: Kind
 
-    @property
+    @functools.cached_property
     def id(self) -> str:
         """The run's identity: equal on every machine for runs that compute the same."""
         return configs.digest([self.kind.id, [int(seed) for seed in self.seeds]])
@@ -121,21 +123,21 @@ def _plain(value: Any) -> Any:
 # ---------------------------------------------------------------------------------------------- what changed
 
 
-def say_changes(missing: Iterable[Run], stored: Iterable[Mapping[str, Any]]) -> None:
+def say_changes(missing: Iterable[Run], stored: Mapping[str, Mapping[str, Any]]) -> None:
     """Say once which schemes are computed again, or have no source, and why.
 
     Args:
         missing: runs that are not in place.
-        stored: what the runs are that are in place.
+        stored: the kinds of runs that are in place, by their ids.
     """
-    before: dict[str, Mapping[str, Any]] = {_but_code(what): what for what in stored}
+    before = {_but_code(kind["what"]): kind["what"] for kind in stored.values()}
     changed: dict[str, list[str]] = {}
     unknown: list[str] = []
     for kind, name in {run.kind: str(coordinates(run.point)["method"]) for run in missing}.items():
         old = before.get(_but_code(kind.what))
         if not kind.reusable:
             unknown.append(name)
-        elif old is not None:
+        elif old is not None and kind.id not in stored:
             rooms = [room for room, text in kind.what["code"].items() if old["code"].get(room) != text]
             words = [f"the {'scheme' if room == 'selector' else room}" for room in rooms]
             if old["engine"] != kind.what["engine"]:

@@ -78,7 +78,7 @@ def run(
     if _missing(runs, known, layout):
         with store.lock(out):
             known = _known(host, runs)
-            say_changes(_missing(runs, known, layout), (kind["what"] for kind in known.kinds.values()))
+            say_changes(_missing(runs, known, layout), known.kinds)
             store.remove_leftovers(out, lambda folder: _needless(folder, known))
             _compute_missing(groups, known, host, progress, points)
     if known.rename(names):
@@ -151,11 +151,8 @@ def _whole(runs: Sequence[Run], known: index.Index, host: Host) -> xr.Dataset:
         for path, part in host.parts.items():
             known.add(path, part)
     recorded = host.layout.record_selected
-    wanted = []
-    for run in runs:
-        coords = coordinates(run.point)
-        name = next(one for one in host.names[run.kind.id] if one["coords"] == coords)
-        wanted.append((run.id, name))
+    names = {index.text(one["coords"]): one for called in host.names.values() for one in called}
+    wanted = [(run.id, names[index.text(coordinates(run.point))]) for run in runs]
     whole = assemble(read_rows(known, wanted, recorded, host.parts))
     return whole if recorded or "selected" not in whole else whole.drop_vars("selected")
 
