@@ -9,6 +9,8 @@ from support import SELECTION, TRAINING, points, run
 
 from jfed.engine.version import ENGINE_VERSION
 
+pytestmark = pytest.mark.check
+
 FILE = Path(__file__).with_name("golden.json")
 EXACT = ("num_selected", "num_succeeded", "num_steps", "times_selected", "times_succeeded")
 CASES = {

@@ -15,8 +15,11 @@ from support import LAYOUT, SELECTION, assert_same_bits, points, run
 import jfed
 from jfed.core import code
 from jfed.engine.simulate import TRACES
+from jfed.engine.version import ENGINE_VERSION
 from jfed.runner import batch
 from jfed.runner.units import Layout
+
+pytestmark = pytest.mark.check
 
 SEEDS = [0, 1, 2, 3]
 WHERE = points(SELECTION, "e3cs-0.5")
@@ -213,5 +216,6 @@ def test_other_code_of_the_engine_is_said_once_and_another_version_computes_agai
     assert "were made by other code of the engine of the same version" in sentence
     monkeypatch.setattr("jfed.runner.identity.ENGINE_VERSION", 99)
     again = run(WHERE, [0, 1], out=tmp_path)
-    assert said() == ["Computed again, since the code of the engine (version 5 then, 99 now) has changed: e3cs-0.5."]
+    changed = f"the engine (version {ENGINE_VERSION} then, 99 now)"
+    assert said() == [f"Computed again, since the code of {changed} has changed: e3cs-0.5."]
     assert set(again.versions.values) == {f"engine 99, jax {jax.__version__}, cpu"}
