@@ -65,7 +65,7 @@ def kind_of(config: Config, spec: Spec, data_dir: str | None) -> Kind:
     members = {room: getattr(config, room) for room in ("selector", "environment", "controller")}
     digests = {room: code.digest(type(options)) for room, options in members.items()}
     if training is not None:
-        digests |= {room: code.digest(type(getattr(training, room))) for room in ("model", "algorithm")}
+        digests |= {room: code.digest(type(getattr(training, room))) for room in ("dataset", "model", "algorithm")}
         digests["partition"] = code.module_digest("jfed.data.partition")
     what = {
         "engine": ENGINE_VERSION,
