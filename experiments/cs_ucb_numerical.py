@@ -59,7 +59,7 @@ class Settings:
     seeds: int | None = None
     """Seeds 0, 1, ...; the preset's number by default."""
     out: Path = Path("out/cs_ucb_numerical")
-    """Where tables and figures go, and each study's results in a folder of its own; what is done is not done again."""
+    """Folder of tables and figures, with a folder of results for each study; what is done is not done again."""
     studies: tuple[Literal["ideal", "quotas", "scaling"], ...] = ("ideal", "quotas", "scaling")
     model_bits: tuple[float, ...] = (5e3, 5e4)
     """m_0: as printed, and where the pictures of the paper appear."""

@@ -42,7 +42,7 @@ class Settings:
     seeds: int | None = None
     """Seeds 0, 1, ...; the preset's number by default."""
     out: Path = Path("out/e3cs_numerical")
-    """Where results, tables and figures go; what is done there is not done again."""
+    """Folder of results, tables and figures; what is done there is not done again."""
     num_clients: int = 100
     cohort_size: int = 20
     num_rounds: int | None = None

@@ -39,7 +39,7 @@ class Time:
     preset: Literal["quick", "paper"] = "paper"
     """quick: the same stages on the shipped digits, to try it out."""
     out: Path = Path("out/e3cs_tables")
-    """Where results, tables and figures go, in a folder per data set."""
+    """Folder of results, tables and figures, with a folder per data set."""
     data_dir: str | None = None
     """Folder of the official files; $JFED_DATA_DIR by default."""
 

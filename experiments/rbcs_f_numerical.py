@@ -49,7 +49,7 @@ class Settings:
     seeds: int | None = None
     """Seeds 0, 1, ...; the preset's number by default."""
     out: Path = Path("out/rbcs_f_numerical")
-    """Where results, tables and figures go; what is done there is not done again."""
+    """Folder of results, tables and figures; what is done there is not done again."""
     num_rounds: int = 500
     """T; queues at V = 50 and above have not settled after 500 rounds, but after 5000."""
     num_clients: int = 40

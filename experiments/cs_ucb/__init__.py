@@ -1,1 +1,1 @@
-"""What the commands for CS-UCB share."""
+"""Shared by the commands for CS-UCB."""

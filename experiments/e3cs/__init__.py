@@ -1,1 +1,1 @@
-"""What the commands for E3CS share."""
+"""Shared by the commands for E3CS."""

@@ -29,7 +29,7 @@ class Settings:
     preset: Literal["quick", "small", "paper"]
     """quick: shipped digits, a minute or two on two cores; small: the real data, hours; paper: the whole study."""
     out: Path
-    """Where results, tables and figures go; what is done there is not done again."""
+    """Folder of results, tables and figures; what is done there is not done again."""
     dataset: str
     """digits ships with jfed; for mnist, fashion-mnist, emnist-letters and cifar10 see `jfed data get`. synthetic-1-1
     and the like are made; FILE.npz holds your own images, labels, test_images, test_labels and clients."""
