@@ -23,7 +23,7 @@ README = Path(__file__).parents[1] / "README.md"
 
 @dataclasses.dataclass(frozen=True)
 class FirstClients(jfed.SelectorOptions):
-    """The first clients, or with `last` the last ones; `bias` is told and does nothing."""
+    """A scheme that selects the first clients, or with `last` the last ones; `bias` has no effect."""
 
     bias: float = 0.5
     last: bool = jfed.static(False)
@@ -39,7 +39,7 @@ class FirstClients(jfed.SelectorOptions):
 
 @pytest.fixture(autouse=True)
 def _as_before(monkeypatch):
-    """Names and modules that a test adds are gone after it."""
+    """Remove the names and modules that a test adds."""
     modules = set(sys.modules)
     monkeypatch.setattr(outside, "registered", {field: {} for field in catalog.ROOMS})
     monkeypatch.setattr(outside, "_files", {})
@@ -85,7 +85,7 @@ def test_a_registered_name_is_known_everywhere():
     [
         ("uniform", FirstClients(), "'uniform' is a scheme of jfed: give yours another name"),
         ("No Name", FirstClients(), "A name has small letters, digits, . and -, found 'No Name'"),
-        ("mine", 3, "3 is on none of the bases of members: jfed.SelectorOptions"),
+        ("mine", 3, "3 is not an instance of any base of members: jfed.SelectorOptions"),
         ("mine", jfed.SelectorOptions, "SelectorOptions cannot be made without arguments"),
     ],
 )
@@ -166,13 +166,18 @@ def test_the_scheme_of_the_readme(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("x = 1\n", "defines no member: give it a frozen dataclass on one of jfed.SelectorOptions"),
+        ("x = 1\n", "defines no member: give it a frozen dataclass derived from one of jfed.SelectorOptions"),
         ("import nothing_of_the_kind\n", "cannot be loaded: ModuleNotFoundError"),
         ("def f(:\n", "cannot be loaded: SyntaxError"),
         (
             "import jfed\nfrom dataclasses import dataclass\n@dataclass(frozen=True)\n"
             "class Uniform(jfed.SelectorOptions):\n    def make(self, dims):\n        pass\n",
             "'uniform' is a scheme of jfed; give yours another name",
+        ),
+        (
+            "import jfed\nfrom dataclasses import dataclass\n@dataclass(frozen=True)\n"
+            "class Half(jfed.SelectorOptions):\n    def made(self, dims):\n        pass\n",
+            "Half lacks `make`: define it as in CONTRIBUTING.md",
         ),
     ],
 )
@@ -182,6 +187,8 @@ def test_files_that_cannot_be_loaded(tmp_path, text, sentence):
     with pytest.raises(ConfigError, match=re.escape(sentence)) as caught:
         jfed.load_file(path)
     assert "\n" not in str(caught.value)
+    path.write_text(readme_scheme())
+    assert len(jfed.load_file(path)) == 1  # the mended file, in the same process
     with pytest.raises(ConfigError, match="There is no Python file"):
         jfed.load_file(tmp_path / "none.py")
 

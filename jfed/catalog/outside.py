@@ -1,4 +1,4 @@
-"""Members from outside: registered by a call, brought by an installed package, or defined in a file."""
+"""Members from outside jfed: registered by a call, provided by an installed package, or defined in a file."""
 
 import functools
 import importlib.util
@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from jfed.catalog.rooms import ROOMS, Entry, bases, by_name, defined, instance, room_of, shipped
+from jfed.catalog.rooms import ROOMS, Entry, bases, by_name, defined, instance, room_of, shipped, unfinished
 from jfed.core.errors import ConfigError, require
 from jfed.core.members import MemberOptions, Name
 from jfed.core.options import require_frozen
@@ -22,14 +22,14 @@ _files: dict[Path, list[type[MemberOptions]]] = {}
 
 
 def register(name: str, options: MemberOptions | type[MemberOptions]) -> None:
-    """Give options a name of your own, by which configs, `jfed.methods` and command lines then know them.
+    """Give options a name of your own, which configs, `jfed.methods` and command lines then accept.
 
     Args:
-        name: in small letters, with hyphens; a name that jfed uses is refused, one of yours is given anew.
-        options: of a member, or its class, which stands for its defaults.
+        name: a name in lower case, with hyphens. It replaces an earlier one of your own; a name of jfed is refused.
+        options: options of a member, or their class for the defaults.
 
     Raises:
-        ConfigError: a name that is taken, or that is none; no options of a member.
+        ConfigError: the name is one of jfed's or malformed, or the options are not those of a member.
     """
     made = instance(options)
     field = room_of(made)
@@ -46,7 +46,7 @@ def _entry_points(field: str) -> dict[str, Entry]:
     for point in metadata.entry_points(group=ROOMS[field].group):
         try:
             options = instance(point.load())
-        except Exception as error:  # whatever an installed package does on import must not stop jfed
+        except Exception as error:  # an installed package that fails on import must not stop jfed
             log.warning(f"The {ROOMS[field].word} {point.name!r} of {point.value} cannot be loaded: {error}.")
             continue
         require_frozen(options, ROOMS[field].base, f"The entry point {point.name!r}")
@@ -58,7 +58,7 @@ def load_file(path: str | Path) -> list[type[MemberOptions]]:
     """Import a Python file once and return the options classes that it defines; the catalogue then knows their names.
 
     Raises:
-        ConfigError: no such file, an error while it runs, no member in it, or a name that is taken.
+        ConfigError: there is no such file, it fails, it defines no member, or a name in it is one of jfed's.
     """
     path = Path(path).resolve()
     if path in _files:
@@ -69,13 +69,26 @@ def load_file(path: str | Path) -> list[type[MemberOptions]]:
     taken = known is not None and Path(getattr(known, "__file__", None) or "").resolve() != path
     require(not taken, f"{path} cannot be loaded: there is another module {name!r}; give the file another name.")
     module = known or _import(name, path)
+    try:
+        _files[path] = _members(module, path)
+    except ConfigError:
+        if known is None:
+            del sys.modules[name]  # so that the mended file can be loaded
+        raise
+    return _files[path]
+
+
+def _members(module: Any, path: Path) -> list[type[MemberOptions]]:
+    """Return the options classes that a file defines, after checking that they are complete and named apart."""
+    for kind in (kind for room in ROOMS.values() for kind in unfinished(module, room.base)):
+        lacks = ", ".join(f"`{method}`" for method in sorted(kind.__abstractmethods__))
+        raise ConfigError(f"{path}: {kind.__qualname__} lacks {lacks}: define it as in CONTRIBUTING.md.")
     kinds = [kind for room in ROOMS.values() for kind in defined(module, room.base)]
-    require(bool(kinds), f"{path} defines no member: give it a frozen dataclass on one of {bases()}.")
+    require(bool(kinds), f"{path} defines no member: give it a frozen dataclass derived from one of {bases()}.")
     for kind in kinds:
         field = room_of(instance(kind))
         twice = next((word for word in by_name([kind]) if word in shipped(field)), None)
         require(twice is None, f"{path}: {twice!r} is a {ROOMS[field].word} of jfed; give yours another name.")
-    _files[path] = kinds
     return kinds
 
 
@@ -93,7 +106,7 @@ def _import(name: str, path: Path) -> Any:
 
 
 def known(field: str) -> dict[str, Entry]:
-    """Return everything from outside that has a name in a room."""
+    """Return the entries of a room for members from outside, by name."""
     for path in filter(None, os.environ.get("JFED_LOAD", "").split(os.pathsep)):
         load_file(path)
     base = ROOMS[field].base

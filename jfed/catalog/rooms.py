@@ -1,4 +1,4 @@
-"""The rooms of members and what ships with jfed in each."""
+"""The rooms (kinds of members, such as schemes or worlds) and the members that ship with jfed in each."""
 
 import dataclasses
 import functools
@@ -24,14 +24,14 @@ from jfed.models.classifier import ModelOptions
 
 @dataclass(frozen=True)
 class Room:
-    """A room of members.
+    """A kind of members.
 
     Attributes:
-        field: of `Config` or `Training`, that holds a member of it.
-        word: for a member of it, in messages.
-        package: where its members are.
-        base: of its members' options.
-        group: of entry points.
+        field: field of `Config` or `Training` that holds a member of the room.
+        word: word for such a member in messages.
+        package: package of its members.
+        base: base class of its members' options.
+        group: group of its entry points.
     """
 
     field: str
@@ -56,12 +56,12 @@ ROOMS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A name and the options that it stands for.
+    """A name and the options that it denotes.
 
     Attributes:
-        name: with what the name sets, and the field of its number.
-        options: of the member, with its defaults or as they were given.
-        given: whether somebody gave these very options the name, so that no mode changes them.
+        name: the name, with the fields that it sets and the field of its number.
+        options: the member's options, with their defaults or as they were registered.
+        given: whether the name was registered for exactly these options, so that no mode changes them.
     """
 
     name: Name
@@ -69,7 +69,7 @@ class Entry:
     given: bool = False
 
     def at(self, value: Any = None) -> MemberOptions:
-        """Return the options, with a number (or word) where the name takes one."""
+        """Return the options, with the given number (or word) if the name takes one."""
         changed = dict(self.name.fields)
         if self.name.number:
             changed[self.name.number] = cast(value, hints(type(self.options))[self.name.number])
@@ -85,13 +85,23 @@ def members(field: str) -> tuple[type[MemberOptions], ...]:
 
 
 def defined(module: Any, base: type[MemberOptions]) -> list[type[MemberOptions]]:
-    """Return the options classes on a base that a module defines itself, in their order."""
+    """Return the concrete options classes derived from a base that a module itself defines, in their order."""
+    return [kind for kind in _own(module, base) if not kind.__abstractmethods__]
+
+
+def unfinished(module: Any, base: type[MemberOptions]) -> list[type[MemberOptions]]:
+    """Return the options classes of a module that lack a method, and from which no other class of it derives."""
+    own = _own(module, base)
+    return [kind for kind in own if kind.__abstractmethods__ and not any(kind in x.__mro__[1:] for x in own)]
+
+
+def _own(module: Any, base: type[MemberOptions]) -> list[type[MemberOptions]]:
     kinds = [x for x in vars(module).values() if isinstance(x, type) and issubclass(x, base)]
-    return [kind for kind in kinds if kind.__module__ == module.__name__ and not kind.__abstractmethods__]
+    return [kind for kind in kinds if kind.__module__ == module.__name__]
 
 
 def instance(options: Any) -> Any:
-    """Return options from options or from their class, which stands for its defaults."""
+    """Return the defaults of an options class; return anything else as given."""
     if isinstance(options, type) and issubclass(options, MemberOptions):
         try:
             return options()
@@ -104,28 +114,28 @@ def room_of(options: Any) -> str:
     """Return the field of the room to which options belong.
 
     Raises:
-        ConfigError: they are on none of the bases, or no frozen dataclass.
+        ConfigError: they derive from no room's base, or their class is not a frozen dataclass.
     """
     for field, room in ROOMS.items():
         if isinstance(options, room.base):
             require_frozen(options, room.base, f"The {room.word}")
             return field
-    raise ConfigError(f"{options!r} is on none of the bases of members: {bases()}.")
+    raise ConfigError(f"{options!r} is not an instance of any base of members: {bases()}.")
 
 
 def bases() -> str:
-    """Return the names of the bases of members, for messages."""
+    """Return the names of the bases of members' options, for messages."""
     return ", ".join(f"jfed.{room.base.__name__}" for room in ROOMS.values())
 
 
 @functools.cache
 def shipped(field: str) -> dict[str, Entry]:
-    """Return the names of the members that ship with jfed."""
+    """Return the entries of a room for members that ship with jfed, by name."""
     return by_name(members(field))
 
 
 def by_name(kinds: Iterable[type[MemberOptions]]) -> dict[str, Entry]:
-    """Return the names, aliases too, of options classes; a name with a number ends in -NUMBER."""
+    """Return the entries of options classes by name, aliases included; a name with a number ends in -NUMBER."""
     named: dict[str, Entry] = {}
     for kind in kinds:
         for name in kind.called():
