@@ -4,7 +4,7 @@
     points = jfed.methods(jfed.Config(), ["uniform", "fedcs", "e3cs-0.5"])
     results = jfed.run(points, seeds=range(100), out="out/first")
 
-Names are loaded when they are first used, so that `import jfed`, `jfed.analysis` and `jfed.load` need no jax.
+Names are loaded on first use, so that `import jfed`, `jfed.analysis` and `jfed.load` do not need jax.
 """
 
 import importlib

@@ -4,12 +4,13 @@
 `summary_table` turn their results into a `Table`, which `to_terminal` prints and `write` stores.
 The figures are matplotlib `Figure` objects, which `save` stores.
 
-Further questions have files of their own: `ordering` (is this the order?), `equivalence` (are they as
-good?), `targets` and `survival` (when do they arrive?), `power` (how many seeds?), `tuning` (which
-setting, honestly?), `variance` (where does the variance come from?), `bootstrap`, `unpaired`,
-`omnibus`, `export` (tidy frames of everything) and `claims` (what the papers say).
+Other modules answer further questions: `ordering` (is this the order?), `equivalence` (are they as good?),
+`power` (how many seeds?), `tuning` (which setting, chosen on other seeds?), `variance` (where does the
+variance come from?), `bootstrap`, `unpaired` and `omnibus` of `jfed.stats`; `targets` and `figures.survival`
+of `jfed.report` (when is an accuracy reached?); `jfed.results.export` (tidy frames of all results); and
+`jfed.claims` (what do the papers claim?).
 
-Names are loaded when they are first used.
+Names are loaded on first use.
 """
 
 import importlib

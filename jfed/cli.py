@@ -1,6 +1,6 @@
 """The command `jfed`, whose subcommands are the files of `jfed.commands`.
 
-The published experiments are commands of their own: `python -m experiments.NAME`.
+The published experiments are separate commands: `python -m experiments.NAME`.
 """
 
 import sys
@@ -17,7 +17,7 @@ from jfed.core.version import __version__
 
 
 def _load(files: Sequence[Path]) -> None:
-    """Import files with members, if there are any: the catalogue needs jax, which most commands do not."""
+    """Load files with members; without any, do not import the catalogue, which needs jax."""
     if files:
         from jfed.catalog import load_file
 
@@ -26,7 +26,7 @@ def _load(files: Sequence[Path]) -> None:
 
 
 def main() -> None:
-    """Entry point of `jfed`."""
+    """Run the command `jfed`."""
     commands = (
         Annotated[show.Settings, tyro.conf.subcommand("list")]
         | Annotated[run.Settings, tyro.conf.subcommand("run")]
@@ -54,7 +54,7 @@ def main() -> None:
     except (ConfigError, ValueError, FileNotFoundError) as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
-        print("\nStopped. What is done is kept: the same command goes on from there.", file=sys.stderr)
+        print("\nStopped. Finished work is kept: run the same command again to resume.", file=sys.stderr)
         sys.exit(130)
 
 

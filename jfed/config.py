@@ -30,39 +30,45 @@ log = logging.getLogger("jfed")
 
 @dataclass(frozen=True)
 class Training:
-    """What the clients learn. The defaults are E3CS's (Table I), on the digits that ship with jfed."""
+    """What the clients learn. The defaults are E3CS's (Table I), on the digits that ship with jfed.
+
+    Attributes:
+        dataset: a name, the path of an npz file, `jfed.arrays(...)`, or options derived from `jfed.DataOptions`.
+        partition: iid, primary (one label makes up 80 % of a client's images), dirichlet, few_labels, wang_case, or
+            natural (each client is an owner of examples). None: natural where the data set has owners, else primary.
+        partition_options: options of the partition, such as (("share", 0.8),), (("alpha", 0.5),),
+            (("num_labels", (5, 5, 1, 1)),) or (("min_samples", 20),).
+        samples_per_client: number of examples of each client, before its test part is set aside; in the natural
+            partition, the maximum. None: 500, or in the natural partition no maximum.
+        test_fraction: share of a client's images that it sets aside for testing.
+        test_set: test images: reserved (all those that clients set aside) or official (the data set's own).
+        model: a name, or options derived from `jfed.ModelOptions`.
+        algorithm: a name, or options derived from `jfed.AlgorithmOptions`.
+        batch_size: images per local SGD step.
+        average_over: clients that count in the average: all (the global model replaces missing ones), selected or
+            returned; or unscaled, as in Eiffel.
+        final_model: model that is tested: the last one, the best so far by the clients' estimates (which the algorithm
+            must make), or the mean of the models after each round.
+        missing: former name of `average_over`.
+        returns: former name of `final_model`.
+    """
 
     dataset: Any = "digits"
-    """A name, the path of an npz file, `jfed.arrays(...)`, or options on `jfed.DataOptions`."""
     partition: str | None = None
-    """iid, primary (one label makes up 80 % of a client's images), dirichlet, few_labels, wang_case, or natural (each
-    client is an owner of examples). None: natural where the data set has owners, else primary."""
     partition_options: tuple[tuple[str, float | tuple[float, ...]], ...] = ()
-    """Such as (("share", 0.8),), (("alpha", 0.5),), (("num_labels", (5, 5, 1, 1)),) or (("min_samples", 20),)."""
     samples_per_client: int | tuple[int, ...] | None = None
-    """Examples of each client, before its test part is set aside; in the natural partition the most that it takes of
-    its owner's. None: 500, or in the natural partition all."""
     test_fraction: float = 0.1
-    """Share of a client's images that it keeps for testing."""
     test_set: Literal["reserved", "official"] = "reserved"
-    """What accuracy is measured on: the union of what clients set aside, or the data set's own test images."""
     model: Any = "linear"
-    """A name, or options on `jfed.ModelOptions`."""
     algorithm: Any = "fedavg"
-    """A name, or options on `jfed.AlgorithmOptions`."""
     batch_size: int = 40
     average_over: Reading = "all"
-    """Who counts in the average: all (the global model stands in), selected or returned; or unscaled, as in Eiffel."""
     final_model: Literal["last", "best", "mean"] = "last"
-    """Which model is tested: the last one, the best so far by what clients estimate (the algorithm must do so), or the
-    mean of those after each round."""
     missing: InitVar[Any] = None
-    """The former name of `average_over`."""
     returns: InitVar[Any] = None
-    """The former name of `final_model`."""
 
     def __post_init__(self, missing: Any, returns: Any) -> None:
-        """Put options in the place of names."""
+        """Replace names by the options that they denote."""
         for old, value in (("missing", missing), ("returns", returns)):
             if value is not None:
                 _say_renamed(old)
@@ -72,34 +78,40 @@ class Training:
 
 @dataclass(frozen=True)
 class Config:
-    """One experiment, without its seed. The defaults are E3CS's numerical setting."""
+    """One experiment, without its seed. The defaults are E3CS's numerical setting.
+
+    Attributes:
+        num_clients: K.
+        cohort_size: k, clients selected per round.
+        num_rounds: T.
+        eval_every: number of rounds between evaluations of the model, which is also evaluated after the last round.
+        selector: a name, or options derived from `jfed.SelectorOptions`.
+        environment: a name, or options derived from `jfed.EnvironmentOptions`.
+        controller: a name, or options derived from `jfed.ControllerOptions`.
+        training: what the clients learn; None for a selection-only run.
+    """
 
     num_clients: int = 100
     cohort_size: int = 20
     num_rounds: int = 2500
     eval_every: int = 1
-    """The model is evaluated every so many rounds, and after the last."""
     selector: Any = "e3cs-0.5"
-    """A name, or options on `jfed.SelectorOptions`."""
     environment: Any = "volatility"
-    """A name, or options on `jfed.EnvironmentOptions`."""
     controller: Any = "epochs"
-    """A name, or options on `jfed.ControllerOptions`."""
     training: Training | None = None
-    """None is a selection-only run."""
 
     def __post_init__(self) -> None:
-        """Put options in the place of names."""
+        """Replace names by the options that they denote."""
         _resolve(self, "selector", "environment", "controller")
 
 
 SAMPLES = 500
-"""Examples of each client where nothing says otherwise: E3CS's number."""
+"""Default of `samples_per_client`: E3CS's number."""
 RENAMED = {"missing": "average_over", "returns": "final_model"}
 
 
 def _say_renamed(old: str) -> None:
-    log.warning(f"training.{old} is called training.{RENAMED[old]} now; the old name is still read.")
+    log.warning(f"training.{old} is now called training.{RENAMED[old]}; the old name still works.")
 
 
 def _resolve(node: Any, *rooms: str) -> None:
@@ -108,11 +120,11 @@ def _resolve(node: Any, *rooms: str) -> None:
 
 
 def resolve(room: str, given: Any) -> Any:
-    """Return options from a name, from options themselves or, for a data set, from the path of an npz file.
+    """Return the options that a name or, for a data set, the path of an npz file denotes; return options as given.
 
     Raises:
-        ConfigError: an unknown name, or options of another room.
-        DataError: a file that holds no data set.
+        ConfigError: the name is unknown, or the options belong to another room.
+        DataError: the file holds no data set.
     """
     if room == "dataset" and isinstance(given, str | os.PathLike) and Path(given).suffix == ".npz":
         return from_file(Path(given))
@@ -123,7 +135,7 @@ def resolve(room: str, given: Any) -> Any:
 
 
 def problem(config: Config) -> Problem:
-    """Return what every member may need to know before a run starts."""
+    """Return the facts about a run that its members may need before it starts."""
     world = config.environment
     known = Problem(
         num_clients=config.num_clients,
@@ -138,7 +150,7 @@ def problem(config: Config) -> Problem:
 
 
 def resources(config: Config) -> int:
-    """Return how many types of resources the world counts; time alone, where it says nothing of costs."""
+    """Return how many types of resources the world counts; 1 (time) for a world that states no costs."""
     costs = config.environment.costs(config.num_clients)
     return 1 if costs is None else len(costs.step)
 
@@ -147,7 +159,7 @@ def replace(config: Any, delta: Mapping[str, Any]) -> Any:
     """Return the config with fields at dotted paths changed, such as {"selector.eta": 0.1, "cohort_size": 10}.
 
     Raises:
-        ConfigError: a path names no field, or a value is not of the field's type.
+        ConfigError: a path names no field, or a value does not have the field's type.
     """
     for path, value in delta.items():
         head, dot, last = path.rpartition(".")
@@ -159,12 +171,12 @@ def replace(config: Any, delta: Mapping[str, Any]) -> Any:
 
 
 def has(config: Any, path: str) -> bool:
-    """Return whether there is a setting at a dotted path; `selector.eta` is one of E3CS only."""
+    """Return whether there is a setting at a dotted path; `selector.eta`, for one, depends on the scheme."""
     return path.rpartition(".")[2] in beside(config, path)
 
 
 def beside(config: Any, path: str) -> list[str]:
-    """Return the names of the settings beside the one that a dotted path names."""
+    """Return the names of all settings at the level of a dotted path's last part; none if that level does not exist."""
     for name in path.split(".")[:-1]:
         config = getattr(config, name, None)
     return [field.name for field in dataclasses.fields(config)] if dataclasses.is_dataclass(config) else []
@@ -173,7 +185,7 @@ def beside(config: Any, path: str) -> list[str]:
 def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
     require(
         dataclasses.is_dataclass(node),
-        f"There is no setting {whole!r}: what comes before {path[0]!r} has no settings of its own.",
+        f"There is no setting {whole!r}: the part before {path[0]!r} has no settings of its own.",
     )
     fields = [f.name for f in dataclasses.fields(node)]
     if path[0] not in fields:
@@ -189,7 +201,7 @@ def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a NumPy scalar, such as an axis made by `numpy.arange` holds, as Python's number."""
+    """Return a NumPy scalar, such as an element of `numpy.arange(3)`, as a Python number; other values unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -203,7 +215,7 @@ def _require_type(node: Any, name: str, value: Any, whole: str) -> None:
 
 
 def canonical(node: Any) -> Any:
-    """Return plain JSON values: dataclasses as {"": their full name, field: ...}, but for fields never compared."""
+    """Return plain JSON values: dataclasses as {"": full name, field: ...} without their `compare=False` fields."""
     if dataclasses.is_dataclass(node) and not isinstance(node, type):
         kind = f"{type(node).__module__}.{type(node).__qualname__}"
         return {"": kind} | {f.name: canonical(getattr(node, f.name)) for f in dataclasses.fields(node) if f.compare}
@@ -217,7 +229,7 @@ def canonical(node: Any) -> Any:
 
 
 def digest(node: Any) -> str:
-    """Return 16 hexadecimal digits that name a config: equal settings have equal digests on every machine."""
+    """Return 16 hexadecimal digits that identify a config: equal settings have equal digests on every machine."""
     text = json.dumps(canonical(node), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -226,7 +238,11 @@ def digest(node: Any) -> str:
 
 
 def check(config: Config) -> None:
-    """Refuse what cannot be run, in one sentence. Members check their own options in their `params`."""
+    """Check that a config can be run, but for the members' own options, which their `params` check.
+
+    Raises:
+        ConfigError: a value has the wrong type or is out of range.
+    """
     _check_types(config, "")
     k, num_clients = config.cohort_size, config.num_clients
     require(num_clients >= 1, f"There must be at least one client, found K = {num_clients}.")
@@ -240,7 +256,7 @@ def check(config: Config) -> None:
 
 
 def _check_types(node: Any, path: str) -> None:
-    """Refuse a field that is not of its type, however the config was made."""
+    """Check that each field has its annotated type, however the config was made."""
     for f in dataclasses.fields(node):
         value = getattr(node, f.name)
         if f.name in catalog.ROOMS and isinstance(node, Config | Training):
@@ -252,9 +268,9 @@ def _check_types(node: Any, path: str) -> None:
 
 
 def normal(config: Config) -> Config:
-    """Return the config with defaults that hang on the data set filled in, and each number cast by its annotation.
+    """Return the config with defaults that depend on the data set filled in, and each number cast by its annotation.
 
-    So that 1 and 1.0, and a default and the same value, are one setting.
+    This makes 1 and 1.0, or a default and the same value given explicitly, one setting.
     """
     config = typed(config)
     members = {room: typed(getattr(config, room)) for room in ("selector", "environment", "controller")}
@@ -266,7 +282,7 @@ def normal(config: Config) -> Config:
 
 
 def _dealt(training: Training) -> dict[str, Any]:
-    """Return the partition and the number of examples that a training means, with the defaults filled in."""
+    """Return the partition and the number of examples per client, with defaults filled in."""
     default = NATURAL if training.dataset.has_owners() else "primary"
     partition = default if training.partition is None else training.partition
     samples = SAMPLES if training.samples_per_client is None and partition != NATURAL else training.samples_per_client

@@ -1,4 +1,4 @@
-"""Settings on a command line, by path: PATH=VALUE, and PATH=VALUE,VALUE for a sweep."""
+"""Parsing of settings on a command line: PATH=VALUE, and PATH=VALUE,VALUE for a sweep."""
 
 import ast
 from collections.abc import Sequence
@@ -8,19 +8,19 @@ from jfed.core.errors import require
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """Return settings such as "selector.eta=0.1" as a delta; a value that is no Python literal is a name.
+    """Return settings such as "selector.eta=0.1" as a delta; a value that is not a Python literal is taken as text.
 
     Raises:
-        ConfigError: no "=".
+        ConfigError: a setting has no "=".
     """
     return {path: _value(text) for path, text in map(_split, settings)}
 
 
 def parse_axes(axes: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the axes of a sweep such as "selector.eta=0.1,0.5"; values that are tuples are written in a list.
+    """Return the axes of a sweep such as "selector.eta=0.1,0.5"; tuples as values must be written in a list.
 
     Raises:
-        ConfigError: no "=".
+        ConfigError: a setting has no "=".
     """
     found = {}
     for path, text in map(_split, axes):
@@ -32,12 +32,12 @@ def parse_axes(axes: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def require_tune_seeds(tune_seeds: Sequence[int], num_seeds: int, axes: Sequence[str]) -> None:
-    """Refuse seeds to choose on where nothing is swept, that are not run, or that leave none to report.
+    """Check that the tune seeds are some of the seeds, but not all, and that there is a sweep to tune.
 
     Raises:
-        ConfigError: with what is wrong.
+        ConfigError: there are tune seeds but no axes, some are not run, or no seed is left to report.
     """
-    require(bool(axes) or not tune_seeds, "--tune-seeds are for choosing among what --sweep names.")
+    require(bool(axes) or not tune_seeds, "--tune-seeds are for choosing among settings: name them with --sweep.")
     inside = all(0 <= seed < num_seeds for seed in tune_seeds)
     spare = set(range(num_seeds)) - set(tune_seeds)
     require(bool(spare) and inside, f"--tune-seeds must be some of the {num_seeds} seeds, not all of them.")

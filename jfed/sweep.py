@@ -1,4 +1,4 @@
-"""Sweeps: points (a config and the coordinates by which results name it), by product and by zip."""
+"""Sweeps: lists of points (a config and the coordinates that identify it in results), by product and by zip."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +17,8 @@ class Point:
     """One setting of a sweep.
 
     Attributes:
-        config: the whole of it.
-        coords: how results name it: `method`, `mode`, and one entry per swept setting.
+        config: the complete config.
+        coords: coordinates that identify it in results: `method`, `mode`, and one entry per swept setting.
     """
 
     config: Config
@@ -34,12 +34,12 @@ def methods(
 
     Args:
         base: everything but the scheme.
-        schemes: names, such as "e3cs-0.5", and options, such as `Mine(epsilon=0.1)`; or either by the name that results
-            shall give it.
-        mode: of schemes given by name that have two.
+        schemes: names, such as "e3cs-0.5", and options, such as `Mine(epsilon=0.1)`; or a mapping to these from the
+            names that results are to use.
+        mode: faithful (as published) or corrected, for schemes given by name that have both.
 
     Raises:
-        ConfigError: an unknown scheme, or two of the same name.
+        ConfigError: a scheme or the mode is unknown.
     """
     named = schemes.items() if isinstance(schemes, Mapping) else ((None, scheme) for scheme in schemes)
     points = []
@@ -53,14 +53,14 @@ def methods(
 
 
 def product(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[Point]:
-    """Return every point at every combination of settings; a setting of one scheme leaves the others as they are.
+    """Return every point at every combination of the axes; axes that a point's config lacks do not apply to it.
 
     Args:
-        points: where to start.
-        axes: settings by dotted path, such as {"cohort_size": [10, 20, 30]}.
+        points: points to sweep.
+        axes: values by dotted path, such as {"cohort_size": [10, 20, 30]}.
 
     Raises:
-        ConfigError: a setting that no point has, or a value that does not fit.
+        ConfigError: no point has a setting, or a value does not have its type.
     """
     _require_known(points, axes)
     swept = []
@@ -71,7 +71,11 @@ def product(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[
 
 
 def zipped(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[Point]:
-    """Return every point at the first values of all axes, at the second ones, and so on."""
+    """Return every point at the first values of all axes, at the second ones, and so on.
+
+    Raises:
+        ConfigError: the axes differ in length, a point lacks a setting, or a value does not have its type.
+    """
     lengths = {path: len(values) for path, values in axes.items()}
     require(len(set(lengths.values())) <= 1, f"Axes that go together must be equally long, found {lengths}.")
     return [
@@ -82,17 +86,17 @@ def zipped(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[P
 
 
 def changed(points: Sequence[Point], delta: Mapping[str, Any]) -> list[Point]:
-    """Return the points with settings changed, under the same names; other schemes' points stay as they are.
+    """Return the points with settings changed and the same coordinates; a point that lacks a setting ignores it.
 
     Raises:
-        ConfigError: a setting that no point has, that a scheme's name or a coordinate stands for, or a value that does
-            not fit.
+        ConfigError: no point has a setting, a scheme's name or a coordinate determines it, or a value does not have
+            its type.
     """
     for path in delta:
         own = {f"selector.{name}" for p in points for name in catalog.set_by_name(p.config.selector)}
         require(
             path not in own and not any(coordinate(path) in p.coords for p in points),
-            f"{path} cannot be set here, since the name of a scheme says what it is: choose it by schemes or mode.",
+            f"{path} cannot be set here, since the name of a scheme determines it: choose it by schemes or mode.",
         )
     _require_known(points, delta)
     return [
@@ -109,7 +113,7 @@ def _require_known(points: Sequence[Point], paths: Iterable[str]) -> None:
 
 
 def coordinate(path: str) -> str:
-    """Return the name under which results hold a swept setting."""
+    """Return the name of a setting's coordinate in results: the last part of its path."""
     return path.rpartition(".")[2]
 
 

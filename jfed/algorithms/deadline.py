@@ -1,12 +1,12 @@
-"""Deadline aggregation: what a returned model weighs, in the three readings of E3CS (Huang et al. 2022).
+"""Deadline aggregation: the shares of returned models in the average, in three readings of E3CS and one of Eiffel.
 
-Eq. (6) and Algorithm 1, lines 9 and 10: the global model stands in for whoever is missing, and the average is over
-all K clients (`all`). Averages over the cohort (`selected`) or over those who returned (`returned`) are
-what other readers made of it; they move several times faster per round. `unscaled` is Eiffel's as printed (Sultana et
-al. 2022, Algorithm 1, line 13): images times importance, over all images; such shares need not add up to 1.
+Eq. (6) and Algorithm 1, lines 9 and 10 of E3CS (Huang et al. 2022): the global model stands in for missing clients, and
+the average is over all K clients (`all`). Averages over the cohort (`selected`) or over the clients that returned
+(`returned`) are other readings of it; they move several times faster per round. `unscaled` is Eiffel's as printed
+(Sultana et al. 2022, Algorithm 1, line 13): images times importance, over all images; such shares need not add up to 1.
 
-*Departures.* The paper averages with 1/K, and weighs clients by q_i / q in Eq. (6); here it is q_i / q. The two are the
-same for clients of equal size, the paper's case.
+*Departures.* None. Clients are weighed by q_i / q, as in Eq. (6) and the paper's FedAvg, though Eq. (1) has 1/K; both
+are the same for clients of equal size, the paper's case.
 """
 
 from typing import Literal
@@ -25,9 +25,9 @@ def share(
     returned: Bool[Array, " clients"],
     importance: Float[Array, " clients"] | None = None,
 ) -> Float[Array, " clients"]:
-    """n_i / sum of n over those whom the reading counts; 0 if that sum is 0.
+    """Return n_i over the sum of n of the clients that the reading counts; 0 if that sum is 0.
 
-    With importance, of n_i times it.
+    With importance, n_i is multiplied by it, except in the sum of `unscaled`.
     """
     everybody = jnp.ones_like(selected)
     counted = {"all": everybody, "unscaled": everybody, "selected": selected, "returned": returned}[reading]

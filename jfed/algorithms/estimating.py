@@ -1,23 +1,23 @@
-"""Plain SGD whose clients also estimate what adaptive tau needs: how steep, how smooth and how unlike their losses are.
+"""Plain SGD whose clients also estimate, for adaptive tau, the steepness, smoothness and divergence of their losses.
 
 S. Wang et al., "Adaptive Federated Learning in Resource Constrained Edge Computing Systems", IEEE JSAC 2019, and its
 public code.
 
-*Notation.* w global model just received, w_i where the client's own steps ended last time; F_i and its gradient are
-taken on one minibatch, that of the first step, which is the one of the last step before: rho_i = |F_i(w_i) - F_i(w)| /
-|w_i - w|, beta_i the same of gradients; delta_i = |grad F_i(w) - g|, g the average of grad F_i(w) over those who
-returned.
+*Notation.* w: global model just received; w_i: model at which the client's own steps ended last time. F_i and its
+gradient are of one minibatch, that of the first step, which is also that of the client's last step before:
+rho_i = |F_i(w_i) - F_i(w)| / |w_i - w|; beta_i: the same of gradients; delta_i = |grad F_i(w) - g|, where g is the
+average of grad F_i(w) over the clients that returned.
 
 *Departures.*
-- An epoch walks through the client's images in a new random order, in whole batches; what is left over is dropped, as
-  in the public code, which also drops the last batch where nothing is left over. A client with less than a batch has
-  one batch of what it has.
-- The client keeps where it ended and evaluates it again; the public code keeps loss and gradient, which are of another
-  batch than those of w where a new one has taken the place of one that served three single steps.
+- An epoch walks through the client's images in a new random order, in whole batches; the remaining images are dropped,
+  as in the public code, which also drops the last batch where none remain. A client with fewer images than a batch has
+  one batch of all of them.
+- The client keeps its last model and evaluates it again; the public code keeps that model's loss and gradient, which
+  are of another batch than those of w where a batch was replaced after three single steps.
 - A model that is not finite does not replace the global one: see `controllers/adaptive`.
 - `average="models"` is the sum of shares times models, for shares that do not add up to 1: Eiffel's line 13 as printed,
-  with `average_over="unscaled"`. The default adds shares times moves to the global model; where shares add up to 1 it
-  is the same.
+  with `Training.average_over="unscaled"`. The default adds shares times moves to the global model, which is the same
+  where shares add up to 1.
 """
 
 from dataclasses import dataclass
@@ -38,25 +38,29 @@ from jfed.core.members import AlgorithmOptions, Name
 from jfed.core.options import as_arrays, static
 from jfed.core.types import Dims, Estimates, Problem, Weights
 
-APART = 1e-10  # models closer than this tell nothing
-SMOOTHEST = 1e-5  # a smaller beta_i is this
-USES = 3  # steps that a batch serves where tau is 1
+APART = 1e-10  # models closer than this give no estimates
+SMOOTHEST = 1e-5  # least beta_i
+USES = 3  # steps for which a batch serves where tau is 1
 
 
 class Params(NamedTuple):
-    """Dynamic half."""
+    """Dynamic half of the options.
+
+    Attributes:
+        learning_rate: of the local steps.
+    """
 
     learning_rate: Float[Array, ""]
 
 
 class Own(NamedTuple):
-    """What a client keeps.
+    """A client's memory.
 
     Attributes:
-        words: of the key to its orders of images; a state holds no keys.
-        point: where its steps ended last time.
+        words: data of the key to its orders of images; a state holds no keys.
+        point: the model at which its steps ended last time.
         batch: number of the batch that it used last.
-        uses: steps that it made with it.
+        uses: steps that it made with that batch.
         order: its images in the order of that batch's epoch.
         known: whether it took part before.
     """
@@ -70,7 +74,17 @@ class Own(NamedTuple):
 
 
 class Local(NamedTuple):
-    """One client in the middle of its training; `gradient` and `estimates` are of its first batch, at w."""
+    """One client in the middle of its training.
+
+    Attributes:
+        own: its memory.
+        step: steps done.
+        first: number of the round's first batch.
+        weights: local weights.
+        loss: sum of minibatch losses so far.
+        gradient: of the first batch, at w.
+        estimates: from the first batch, at w; `divergence` is filled in by the server.
+    """
 
     own: Own
     step: Int[Array, ""]
@@ -84,7 +98,7 @@ class Local(NamedTuple):
 def slopes(
     losses: tuple[Array, Array], gradients: tuple[Weights, Weights], points: tuple[Weights, Weights], known: Array
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """rho_i and beta_i of two models; 0 and the least beta where they are the same, or numbers are missing."""
+    """Return rho_i and beta_i of two models; 0 and the least beta where the models are the same or not both known."""
     distance = norm(jax.tree.map(jnp.subtract, *points))
     apart = known & (distance > APART)
     safe = jnp.where(apart, distance, 1.0)
@@ -95,7 +109,12 @@ def slopes(
 
 @dataclass(frozen=True)
 class Options(AlgorithmOptions):
-    """What a user may set."""
+    """Settings of SGD with estimates.
+
+    Attributes:
+        learning_rate: of the local steps.
+        average: moves, or models for shares that do not add up to 1.
+    """
 
     names = (Name("adaptive"),)
 
@@ -116,11 +135,11 @@ class Options(AlgorithmOptions):
             return Own(jax.random.key_data(key), weights, jnp.int32(0), jnp.int32(0), positions, jnp.bool_(False))
 
         def place(batch: Int[Array, ""], data: ClientData) -> tuple[Array, Array]:
-            """Epoch of a batch, and its number in it."""
+            """Return the epoch of a batch, and the batch's number in it."""
             return jnp.divmod(batch, jnp.maximum(data.num_samples // size, 1))
 
         def ordered(own: Own, batch: Int[Array, ""], fresh: Bool[Array, ""], data: ClientData) -> Own:
-            """With the order of a batch's epoch, drawn if the batch is fresh and its epoch's first: sorting is slow."""
+            """Return `own` with the order of a batch's epoch, drawn for a fresh first batch alone: sorting is slow."""
             epoch, number = place(batch, data)
 
             def draw() -> Array:
@@ -130,7 +149,7 @@ class Options(AlgorithmOptions):
             return own._replace(order=lax.cond(fresh & (number == 0), draw, lambda: own.order))
 
         def at(order: Array, batch: Int[Array, ""], data: ClientData) -> tuple[Array, Array, Array]:
-            """Images, labels and which of them are real."""
+            """Return a batch's images, its labels, and which of them are real."""
             position = place(batch, data)[1] * size + jnp.arange(size)
             chosen = order[jnp.minimum(position, order.shape[0] - 1)]
             return data.images[chosen], data.labels[chosen], position < data.num_samples

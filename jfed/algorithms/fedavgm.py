@@ -1,21 +1,21 @@
-"""FedAvgM: FedAvg whose server keeps a momentum of the averaged updates.
+"""FedAvgM: FedAvg with momentum on the server.
 
 T.-M. H. Hsu, H. Qi, M. Brown, "Measuring the Effects of Non-Identical Data Distribution for Federated Visual
 Classification", 2019 (arXiv 1909.06335), Section 4.3. Clients are those of FedAvg.
 
-*Notation.* w global model, D the averaged update (the paper's Delta w with its sign turned: D points downhill), v the
-server's momentum, beta its factor, eta_g the server's learning rate.
+*Notation.* w: global model; D: averaged update (the paper's Delta w with its sign turned: D points downhill); v: the
+server's momentum; beta: its factor; eta_g: the server's learning rate.
 
     v <- beta v + D        w <- w + eta_g v
 
 *Which updates count.* D is the sum of shares times moves, with the shares of `Training.average_over`. Under "all" a
 client that is missing counts as an update of 0, which pulls D, and with it v, towards 0; under "returned" D is the mean
-over those who returned.
+over the clients that returned.
 
 *Departures.*
-- There is no factor (1 - beta), as in the paper: steps are up to 1 / (1 - beta) times those of FedAvg.
+- As in the paper there is no factor (1 - beta): steps are up to 1 / (1 - beta) times those of FedAvg.
 - The paper has no eta_g; at its default, 1, it is the paper's form, and with beta = 0 FedAvg.
-- In a round in which nobody returns, neither v nor w changes.
+- In a round in which no client returns, neither v nor w changes.
 """
 
 from dataclasses import dataclass
@@ -39,14 +39,24 @@ from jfed.core.types import Dims, Problem, Weights
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: clients: see `local_sgd`; server: of the server."""
+    """Dynamic half of the options.
+
+    Attributes:
+        clients: of the local steps.
+        server: of the server.
+    """
 
     clients: local_sgd.Params
     server: "ServerParams"
 
 
 class ServerParams(NamedTuple):
-    """Dynamic half of the server."""
+    """Dynamic half of the server's options.
+
+    Attributes:
+        eta: learning rate.
+        beta: momentum factor.
+    """
 
     eta: Float[Array, ""]
     beta: Float[Array, ""]
@@ -54,14 +64,18 @@ class ServerParams(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(local_sgd.LocalOptions):
-    """What a user may set."""
+    """Settings of FedAvgM.
+
+    Attributes:
+        momentum: of a client's own steps, as in FedAvg.
+        server_rate: eta_g.
+        beta: factor of the server's momentum.
+    """
 
     names = (Name("fedavgm"),)
 
     momentum: float = 0.0
-    """Of a client's own steps, as in FedAvg."""
     server_rate: float = 1.0
-    """eta_g."""
     beta: float = 0.9
 
     def params(self, problem: Problem) -> Params:

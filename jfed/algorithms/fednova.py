@@ -1,11 +1,11 @@
-"""FedNova: averages of normalised updates, so that clients with more local steps do not pull the model to themselves.
+"""FedNova: averages of normalised updates, so that clients with more local steps do not pull the model their way.
 
 J. Wang, Q. Liu, H. Liang, G. Joshi, H. V. Poor, "Tackling the Objective Inconsistency Problem in Heterogeneous
 Federated Optimization", NeurIPS 2020, and its public code. Clients are those of FedAvg: SGD with momentum, and
 FedProx's term if `prox` is not 0.
 
-*Notation.* tau_i local steps, eta their learning rate; a_i the weights with which a client's gradients add up to its
-move: move_i = - eta G_i a_i; |a_i| the sum of a_i. p_i what a client counts.
+*Notation.* tau_i: local steps; eta: their learning rate; a_i: weights with which a client's gradients add up to its
+move: move_i = - eta G_i a_i; |a_i|: sum of a_i; p_i: share of a client.
 
     d_i = - move_i / (eta |a_i|)        w <- w - tau_eff sum_i p_i eta d_i
     tau_eff = sum_i p_i |a_i|, or sum_i p_i tau_i with FedProx's term
@@ -14,13 +14,13 @@ move: move_i = - eta G_i a_i; |a_i| the sum of a_i. p_i what a client counts.
 (1 - (1 - eta mu)^tau_i) / (eta mu) with FedProx's mu. Here it is added up step by step, by the client's own recursion.
 
 *Which updates count.* p_i are the shares of `Training.average_over`. In the sum over d_i a client that is missing
-counts 0 under "all", as in FedAvg. tau_eff is a mean, so there the shares are made to add up to 1 over those who
-returned: else "all" would shrink a round twice. With equal |a_i|, and no FedProx, a round is that of FedAvg.
+counts as 0 under "all", as in FedAvg. tau_eff is a mean, so its shares are scaled to add up to 1 over the clients that
+returned: else "all" would shrink a round twice. With equal |a_i|, and without FedProx, a round is that of FedAvg.
 
 *Departures.*
-- With momentum and FedProx together the public code adds up the two forms of |a_i|; here it is that of the steps
-  made, in which FedProx's term enters the momentum.
-- A client that returns without having made a step counts like one that is missing.
+- With momentum and FedProx together the public code adds up the two forms of |a_i|; here |a_i| is that of the
+  steps made, in which FedProx's term enters the momentum.
+- A client that returns without having made a step counts as missing.
 - There is no momentum on the server; see `fedavgm`.
 """
 
@@ -56,12 +56,17 @@ class Local(NamedTuple):
 
     @property
     def step(self) -> Int[Array, ""]:
-        """Steps done."""
+        """Return the number of steps done."""
         return self.plain.step
 
 
 class Effort(NamedTuple):
-    """What a client tells beside its move. Attributes: steps: tau_i; length: |a_i|."""
+    """A client's effort, sent with its move.
+
+    Attributes:
+        steps: tau_i.
+        length: |a_i|.
+    """
 
     steps: Int[Array, "..."]
     length: Float[Array, "..."]
@@ -69,7 +74,7 @@ class Effort(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(local_sgd.LocalOptions):
-    """What a user may set."""
+    """Settings of FedNova."""
 
     names = (Name("fednova"),)
 
@@ -86,7 +91,7 @@ class Options(local_sgd.LocalOptions):
             return Local(plain.start(key, received, params, data), zero, zero)
 
         def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
-            back = params.learning_rate * params.prox * local.length  # FedProx's term, of what was moved so far
+            back = params.learning_rate * params.prox * local.length  # FedProx's term, for the move so far
             speed = params.momentum * local.speed + 1 - back
             return Local(plain.step(local.plain, weights, params, data), speed, local.length + speed)
 

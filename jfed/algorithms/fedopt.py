@@ -3,8 +3,8 @@
 S. Reddi, Z. Charles, M. Zaheer, Z. Garrett, K. Rush, J. Konecny, S. Kumar, H. B. McMahan, "Adaptive Federated
 Optimization", ICLR 2021, Algorithm 2. Clients are those of FedAvg, without momentum by default.
 
-*Notation.* x global model, Delta_t the averaged update (it points downhill), m_t and v_t the server's moments, eta its
-learning rate, tau how adaptive it is (a small tau is very adaptive). Powers, roots and quotients are taken weight by
+*Notation.* x: global model; Delta_t: averaged update (it points downhill); m_t, v_t: the server's moments; eta: its
+learning rate; tau: its adaptivity (a small tau is very adaptive). Powers, roots and quotients are taken weight by
 weight; m starts at 0 and v at tau^2.
 
     m_t = beta_1 m_{t-1} + (1 - beta_1) Delta_t
@@ -13,14 +13,14 @@ weight; m starts at 0 and v at tau^2.
     v_t = beta_2 v_{t-1} + (1 - beta_2) Delta_t^2                          FedAdam
     x_{t+1} = x_t + eta m_t / (sqrt(v_t) + tau)
 
-This is the printed form, without correction of a bias. Adam and Yogi of optax correct it, start v at other values and
+This is the printed form, without bias correction. Adam and Yogi of optax correct the bias, start v at other values and
 have tau elsewhere, so they are not used.
 
 *Which updates count.* Delta_t is the sum of shares times moves, with the shares of `Training.average_over`. The paper's
-mean over those who took part is "returned", for clients of equal size. Under "all" a client that is missing counts as
-an update of 0: Delta_t is smaller, which m_t / sqrt(v_t) makes good again but for tau.
+mean over the clients that took part is "returned", for clients of equal size. Under "all" a client that is missing
+counts as an update of 0: Delta_t is smaller, for which m_t / sqrt(v_t) makes up except for tau.
 
-*Departures.* The paper asks for v_{-1} >= tau^2; here it is tau^2. In a round in which nobody returns, neither the
+*Departures.* The paper requires v_{-1} >= tau^2; here it is tau^2. In a round in which no client returns, neither the
 moments nor the model change.
 """
 
@@ -46,14 +46,26 @@ Rule = Literal["adagrad", "adam", "yogi"]
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: clients: see `local_sgd`; server: of the server."""
+    """Dynamic half of the options.
+
+    Attributes:
+        clients: of the local steps.
+        server: of the server.
+    """
 
     clients: local_sgd.Params
     server: "ServerParams"
 
 
 class ServerParams(NamedTuple):
-    """Dynamic half of the server."""
+    """Dynamic half of the server's options.
+
+    Attributes:
+        eta: learning rate.
+        beta_1: decay of m.
+        beta_2: decay of v.
+        tau: adaptivity.
+    """
 
     eta: Float[Array, ""]
     beta_1: Float[Array, ""]
@@ -62,14 +74,19 @@ class ServerParams(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """The server's state. Attributes: m, v: like the model."""
+    """The server's state.
+
+    Attributes:
+        m: first moment of each weight.
+        v: second moment of each weight.
+    """
 
     m: Weights
     v: Weights
 
 
 def second_moment(rule: Rule, v: Array, delta: Array, beta_2: Array) -> Array:
-    """Return v_t of v_{t-1} and Delta_t."""
+    """Return v_t from v_{t-1} and Delta_t."""
     square = jnp.square(delta)
     if rule == "adagrad":
         return v + square  # Algorithm 2, FedAdagrad
@@ -80,7 +97,16 @@ def second_moment(rule: Rule, v: Array, delta: Array, beta_2: Array) -> Array:
 
 @dataclass(frozen=True)
 class Options(local_sgd.LocalOptions):
-    """What a user may set."""
+    """Settings of FedAdagrad, FedAdam and FedYogi.
+
+    Attributes:
+        momentum: of a client's own steps, as in FedAvg; the paper has none.
+        rule: adagrad, adam or yogi.
+        server_rate: eta.
+        beta_1: decay of m; None: 0.9, or 0 for FedAdagrad, as in the paper's experiments.
+        beta_2: decay of v; not used by FedAdagrad.
+        tau: adaptivity.
+    """
 
     names = (
         Name("fedadam", {"rule": "adam"}),
@@ -89,12 +115,9 @@ class Options(local_sgd.LocalOptions):
     )
 
     momentum: float = 0.0
-    """Of a client's own steps, as in FedAvg; the paper has none."""
     rule: Rule = static("adam")
     server_rate: float = 0.01
-    """eta."""
     beta_1: float | None = None
-    """None: 0.9, and 0 for FedAdagrad, as in the paper's experiments."""
     beta_2: float = 0.99
     tau: float = 1e-3
 

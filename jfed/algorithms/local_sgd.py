@@ -1,19 +1,19 @@
-"""FedAvg and FedProx: local SGD with momentum, and averaging of what returns by the deadline.
+"""FedAvg and FedProx: local SGD with momentum, and averaging of the models that return by the deadline.
 
 H. B. McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017;
 T. Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020. As used in E3CS (Huang et al.
 2022), Sec. VI-A: FedProx adds (mu/2) ||w - w_t||^2 to the local loss (their gamma, 0.5); FedAvg is mu = 0.
 
-*Notation.* B batch size, n_k images of the client, w_t global weights, w local weights.
+*Notation.* B: batch size; n_k: images of the client; w_t: global weights; w: local weights.
 
 *Departures.*
 - Momentum starts at zero in each round, as in the simulator that E3CS extends.
-- An epoch walks through all n_k images in a new random order; its last batch is what is left, and the mean of
-  its loss is over the real images.
+- An epoch walks through all n_k images in a new random order; its last batch holds the remaining ones, and its loss
+  is the mean over these.
 - Weights are averaged as w_t + sum_i share_i (w_i - w_t), which is Algorithm 1, lines 9 and 10 of E3CS with the
-  global model standing in for whoever is missing, and leaves w_t bit for bit where nobody returns.
+  global model standing in for missing clients, and leaves w_t bit for bit where no client returns.
 
-Algorithms that differ on the server alone (`fedavgm`, `fedopt`) take their clients from here, with `with_server`.
+Algorithms that differ on the server alone (`fedavgm`, `fedopt`) take their clients from here through `with_server`.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,13 @@ from jfed.core.types import Dims, Problem, Weights
 
 
 class Params(NamedTuple):
-    """Dynamic half."""
+    """Dynamic half of the options.
+
+    Attributes:
+        learning_rate: of the local steps.
+        momentum: of the local steps.
+        prox: mu of FedProx.
+    """
 
     learning_rate: Float[Array, ""]
     momentum: Float[Array, ""]
@@ -66,12 +72,17 @@ class Local(NamedTuple):
 
 @dataclass(frozen=True)
 class LocalOptions(AlgorithmOptions):
-    """What a user may set of the local steps (E3CS, Table I)."""
+    """Settings of the local steps. The defaults are those of E3CS (Table I).
+
+    Attributes:
+        learning_rate: of the local steps.
+        momentum: of the local steps.
+        prox: mu of FedProx (gamma in E3CS, where it is 0.5); 0 is FedAvg.
+    """
 
     learning_rate: float = 0.01
     momentum: float = 0.9
     prox: float = 0.0
-    """mu of FedProx (gamma in E3CS, where it is 0.5); 0 is FedAvg."""
 
     def local_params(self) -> Params:
         """Return these options as arrays, after checking them."""
@@ -82,7 +93,7 @@ class LocalOptions(AlgorithmOptions):
         return as_arrays(Params, learning_rate=rate, momentum=momentum, prox=prox)
 
     def local_sgd(self, dims: Dims, loss: Loss) -> Algorithm:
-        """Return FedAvg for a loss: the mean over those images of a batch that are real."""
+        """Return FedAvg for a loss, which is the mean over the real images of a batch."""
         batch_size = dims.batch_size
 
         def optimizer(params: Params) -> optax.GradientTransformation:
@@ -123,7 +134,7 @@ class LocalOptions(AlgorithmOptions):
 
 @dataclass(frozen=True)
 class Options(LocalOptions):
-    """What a user may set."""
+    """Settings of FedAvg and FedProx."""
 
     names = (Name("fedavg"), Name("fedprox", {"prox": 0.5}))
 
@@ -139,11 +150,11 @@ class Options(LocalOptions):
 def minibatch(
     key: PRNGKeyArray, step: Int[Array, ""], order: Int[Array, " samples"], data: ClientData, size: int
 ) -> tuple[Int[Array, " samples"], Array, Array, Bool[Array, " batch"]]:
-    """Return the epoch's order, and images, labels and which of them are real, of a step's minibatch.
+    """Return the epoch's order, and a step's minibatch: images, labels, and which of them are real.
 
     Args:
         key: of the client in this round; each epoch draws an order of its own from it.
-        step: from 0.
+        step: number of the step, from 0.
         order: that of the step before.
         data: of the client.
         size: B.
@@ -158,11 +169,12 @@ def minibatch(
 
 
 def with_server(clients: Algorithm, init: Any, aggregate: Any) -> Algorithm:
-    """Return an algorithm with the clients of another one, whose server has a state of its own.
+    """Return an algorithm that has the clients of another one and a server with a state of its own.
 
     Args:
-        clients: the other one; its params are `params.clients` of the new one's.
-        init, aggregate: of the new one.
+        clients: the other algorithm; its params are `params.clients` of the new one's.
+        init: of the new algorithm.
+        aggregate: of the new algorithm.
     """
     return clients._replace(
         start=lambda key, received, params, data: clients.start(key, received, params.clients, data),

@@ -1,17 +1,17 @@
-"""q-FedAvg: who has a larger loss moves the model more, so that losses become more alike.
+"""q-FedAvg: clients with larger losses move the model more, so that losses become more alike.
 
 T. Li, M. Sanjabi, A. Beirami, V. Smith, "Fair Resource Allocation in Federated Learning", ICLR 2020, and its public
 code. Clients make the steps, and the estimates for adaptive tau, of `estimating.py`.
 
-*Notation.* q strength of fairness, L = 1 / learning rate, F_k loss of the received model on all of client k's training
-images, w_k where its steps end.
+*Notation.* q: strength of fairness; L = 1 / learning rate; F_k: loss of the received model on all training images of
+client k; w_k: model at which its steps end.
 
     Dw_k = L (w - w_k)        Delta_k = F_k^q Dw_k        h_k = q F_k^(q-1) |Dw_k|^2 + L F_k^q
     w <- w - sum_k Delta_k / sum_k h_k
 
-*Departures.* As in the public code, 1e-10 is added to each loss, and all who return count the same, whatever their
-images and the reading of the deadline aggregation; q = 0 is the plain mean of their models. Eiffel uses q = 1.5. What
-it takes to evaluate F_k is not charged to a budget.
+*Departures.* As in the public code, 1e-10 is added to each loss, and all clients that return count the same, whatever
+their images and `Training.average_over`; q = 0 is the plain mean of their models. Eiffel uses q = 1.5. The evaluation
+of F_k is not charged to a budget.
 """
 
 import functools
@@ -34,36 +34,51 @@ from jfed.core.members import AlgorithmOptions, Name
 from jfed.core.options import as_arrays
 from jfed.core.types import Dims, Problem, Weights
 
-OFFSET = 1e-10  # of a loss
+OFFSET = 1e-10  # added to each loss
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: steps: see `estimating`."""
+    """Dynamic half of the options.
+
+    Attributes:
+        steps: of the local steps; see `estimating`.
+        q: strength of fairness.
+    """
 
     steps: estimating.Params
     q: Float[Array, ""]
 
 
 class Local(NamedTuple):
-    """One client in the middle of its training. Attributes: plain: see `estimating`; whole: F_k."""
+    """One client in the middle of its training.
+
+    Attributes:
+        plain: see `estimating`.
+        whole: F_k.
+    """
 
     plain: estimating.Local
     whole: Float[Array, ""]
 
     @property
     def step(self) -> Int[Array, ""]:
-        """Steps done."""
+        """Return the number of steps done."""
         return self.plain.step
 
 
 def step_length(q: Array, lipschitz: Array, loss: Array, square: Array) -> Array:
-    """h_k of F_k and |Dw_k|^2."""
+    """Return h_k from F_k and |Dw_k|^2."""
     return q * loss ** (q - 1) * square + lipschitz * loss**q
 
 
 @dataclass(frozen=True)
 class Options(AlgorithmOptions):
-    """What a user may set."""
+    """Settings of q-FedAvg.
+
+    Attributes:
+        learning_rate: of the local steps.
+        q: strength of fairness.
+    """
 
     names = (Name("q-fedavg", aliases=("q-ffl",)),)
 

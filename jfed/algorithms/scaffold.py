@@ -1,10 +1,11 @@
-"""SCAFFOLD: control variates that take out of a client's steps what makes it unlike the others.
+"""SCAFFOLD: control variates that correct a client's steps for its difference from the other clients.
 
 S. P. Karimireddy, S. Kale, M. Mohri, S. Reddi, S. Stich, A. T. Suresh, "SCAFFOLD: Stochastic Controlled Averaging for
 Federated Learning", ICML 2020, Algorithm 1.
 
-*Notation.* x global model, y_i a client's own, c the server's control and c_i a client's, all 0 at first; eta_l and
-eta_g learning rates of clients and server, K local steps, g_i a minibatch gradient, S who takes part, N all clients.
+*Notation.* x: global model; y_i: a client's own; c, c_i: controls of the server and of a client, 0 at first; eta_l,
+eta_g: learning rates of clients and server; K: local steps; g_i: minibatch gradient; S: clients that take part; N:
+number of clients.
 
     y_i <- y_i - eta_l (g_i(y_i) - c_i + c)                                 a local step
     c_i+ = g_i(x), over all the client's images                             option I
@@ -12,12 +13,12 @@ eta_g learning rates of clients and server, K local steps, g_i a minibatch gradi
     x <- x + eta_g mean over S of (y_i - x)
     c <- c + |S| / N mean over S of (c_i+ - c_i)
 
-*Which updates count.* S are those who returned: a client that fails has changed neither its own c_i nor c, so that c
+*Which updates count.* S are the clients that returned: one that fails changes neither its own c_i nor c, so that c
 stays the mean of all c_i. x moves by the sum of shares times y_i - x, with the shares of `Training.average_over`; the
 paper's mean is "returned", for clients of equal size, and under "all" a client that is missing counts as a move of 0.
 The controls count the same for all, as printed, whatever the shares.
 
-*Departures.* A client that returns without having made a step, because it has no images, leaves its c_i. Minibatches
+*Departures.* A client that returns without having made a step, because it has no images, keeps its c_i. Minibatches
 are those of FedAvg: all images in a new order in each epoch. Local steps have no momentum.
 """
 
@@ -42,7 +43,12 @@ from jfed.core.types import Dims, Problem, Weights
 
 
 class Params(NamedTuple):
-    """Dynamic half: eta_l and eta_g."""
+    """Dynamic half of the options.
+
+    Attributes:
+        learning_rate: eta_l.
+        server_rate: eta_g.
+    """
 
     learning_rate: Float[Array, ""]
     server_rate: Float[Array, ""]
@@ -74,16 +80,19 @@ class Local(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(AlgorithmOptions):
-    """What a user may set."""
+    """Settings of SCAFFOLD.
+
+    Attributes:
+        learning_rate: eta_l.
+        server_rate: eta_g.
+        option: how a client makes its new control: I evaluates the received model on all its images, II costs nothing.
+    """
 
     names = (Name("scaffold", {"option": "II"}), Name("scaffold-i", {"option": "I"}))
 
     learning_rate: float = 0.01
-    """eta_l."""
     server_rate: float = 1.0
-    """eta_g."""
     option: Literal["I", "II"] = static("II")
-    """How a client makes its new control: I evaluates the received model on all its images, II costs nothing."""
 
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""

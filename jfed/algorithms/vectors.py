@@ -1,4 +1,4 @@
-"""Models as vectors: what algorithms and their measures do with trees of weights."""
+"""Trees of weights as vectors: norms, averages and shares."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def norm(tree: Weights) -> Float[Array, ""]:
 
 
 def average(moves: Weights, share: Float[Array, " slots"], returned: Bool[Array, " slots"]) -> Weights:
-    """Return sum_i share_i move_i over those who returned; leading axis slots on every leaf of the moves."""
+    """Return sum_i share_i move_i over the clients that returned; leading axis slots on every leaf of the moves."""
 
     def one(move: Array) -> Array:
         mask = returned.reshape(-1, *([1] * (move.ndim - 1)))
@@ -27,7 +27,7 @@ def average(moves: Weights, share: Float[Array, " slots"], returned: Bool[Array,
 
 
 def normalised(share: Float[Array, " slots"], returned: Bool[Array, " slots"]) -> Float[Array, " slots"]:
-    """Return shares that add up to 1 over those who returned: what the global model stands in for counts no more."""
+    """Return shares that add up to 1 over the clients that returned, so that the global model stands in for none."""
     total = jnp.sum(jnp.where(returned, share, 0.0))
     return share / jnp.where(total > 0, total, 1.0)
 

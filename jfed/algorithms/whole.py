@@ -1,4 +1,4 @@
-"""All of a client's images, each once: what is evaluated on them, a slice at a time, so that memory stays small."""
+"""Means over all of a client's images, evaluated a slice at a time so that memory stays small."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from jax import Array, lax
 
 from jfed.core.learning import ClientData
 
-MANY = 500  # images that are evaluated at a time
+MANY = 500  # images evaluated at a time
 
 Evaluate = Callable[[Array, Array, Array], Any]
 
@@ -19,8 +19,8 @@ def mean_over(data: ClientData, evaluate: Evaluate, many: int = MANY) -> Any:
 
     Args:
         data: of the client.
-        evaluate: (images, labels, which of them are real) -> means over those that are real, any pytree of floats.
-        many: images at a time.
+        evaluate: (images, labels, which of them are real) -> means over the real ones, any pytree of floats.
+        many: images evaluated at a time.
     """
     length = data.positions.shape[0]
     many = min(many, length)

@@ -1,8 +1,8 @@
-"""Names for members: what `"e3cs-0.5"`, `"wireless"` or `"fedprox"` stand for, and what there is to choose from.
+"""The catalogue of members by name, such as `"e3cs-0.5"`, `"wireless"` or `"fedprox"`.
 
 A member declares its own names (`core.members.Name`). The catalogue finds the members that ship with jfed in their
-rooms, and those from outside by `register`, by entry points (`jfed.selectors`, `jfed.environments`, ...), by
-`load_file` and by the files that $JFED_LOAD lists.
+rooms, and members from outside through `register`, entry points (`jfed.selectors`, `jfed.environments`, ...),
+`load_file` and the files listed in $JFED_LOAD.
 """
 
 from jfed.catalog.names import (

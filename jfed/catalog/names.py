@@ -1,4 +1,4 @@
-"""Options by their names, and names of options."""
+"""Look-up of options by name, and of names by options."""
 
 import dataclasses
 import re
@@ -14,20 +14,20 @@ _NUMBER = r"-([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
 
 
 def entries(field: str) -> dict[str, Entry]:
-    """Return everything that has a name in a room; a name with a number ends in -NUMBER."""
+    """Return the entries of a room by name; a name with a number ends in -NUMBER."""
     return outside.known(field) | shipped(field)
 
 
 def find(field: str, name: str, mode: Mode = "faithful") -> Any:
-    """Return the options that a name stands for.
+    """Return the options that a name denotes.
 
     Args:
-        field: of the room, such as "selector".
-        name: in any case; with a number where the name takes one, such as e3cs-0.5 or rbcs-f-20.
-        mode: as published, or corrected, for a scheme that has two modes.
+        field: field of the room, such as "selector".
+        name: a name in any case, with a number if it takes one, such as e3cs-0.5 or rbcs-f-20.
+        mode: faithful (as published) or corrected, for a scheme that has both.
 
     Raises:
-        ConfigError: there is no such name or mode.
+        ConfigError: the name or the mode is unknown.
     """
     if mode not in MODES:
         raise unknown("mode", mode, MODES)
@@ -59,7 +59,7 @@ def _match(field: str, name: str) -> tuple[Entry, Any]:
 
 
 def names(field: str) -> list[str]:
-    """Return a name of everything in a room: for a name with a number, those with the numbers of its examples."""
+    """Return all names in a room but aliases; a name with a number appears once with each of its example numbers."""
     found = []
     for key, entry in entries(field).items():
         if key in entry.name.aliases or key.removesuffix("-NUMBER") in entry.name.aliases:
@@ -82,7 +82,7 @@ def _written(name: Name, value: Any) -> str:
 
 
 def label(options: Any) -> str:
-    """Return the name of options by their class, and by the fields that tell its names apart."""
+    """Return the name of options: a registered name, or the name of their class that fits their fields."""
     field = room_of(options)
     for entry in outside.registered[field].values():
         if entry.options == options:
@@ -103,7 +103,7 @@ def has_modes(name: str) -> bool:
 
 
 def set_by_name(options: MemberOptions) -> set[str]:
-    """Return the fields that the names and modes of a member stand for, which are chosen by name and not set apart."""
+    """Return the fields that names and modes of a member set, and which are therefore not to be set by themselves."""
     found = {key for name in options.called() for key in (*name.fields, name.number) if key}
     return found | set(options.modes.faithful if options.modes else ())
 
@@ -112,7 +112,7 @@ def resolve(field: str, given: Any, mode: Mode = "faithful") -> Any:
     """Return options from a name or from options themselves, checked to belong to the room.
 
     Raises:
-        ConfigError: an unknown name, or options of another room.
+        ConfigError: the name is unknown, or the options belong to another room.
     """
     if isinstance(given, str):
         return find(field, given, mode)

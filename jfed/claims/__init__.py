@@ -1,8 +1,8 @@
-"""What the papers claim, as declarative files (one per paper), and a verdict for each from finished runs.
+"""The papers' claims, as declarative files (one per paper), and the verdict on each from finished runs.
 
 A claim names the experiment whose per-run table it is tested on, and one or more tests (`kinds`). All of a claim's
-tests must hold (`finding.together`); where it names settings (`by`), and for each mode, it is judged
-separately. Level 0.05 within each claim. To add a paper, add a file.
+tests must hold (`finding.together`). It is judged separately in each mode, and at each value of the settings that it
+names in `by`. The level is 0.05 within each claim. To add a paper, add its file and list it in `PAPERS`.
 """
 
 import tomllib
@@ -29,16 +29,16 @@ class Claim:
 
     Attributes:
         id: letter of the paper and number.
-        paper: short name.
-        claim: in our words.
-        place: in the paper.
-        measure: what is compared.
+        paper: short name of the paper.
+        claim: the claim in our words.
+        place: its place in the paper.
+        measure: quantity that is compared.
         runs: experiment whose per-run table it needs.
-        tests: see `kinds`.
+        tests: its tests, see `kinds`.
         where: settings that the claim is about.
-        by: settings at each of which it is judged.
-        note: what is left out or read differently.
-        untestable: why no run could decide, or "".
+        by: settings, at each value of which it is judged.
+        note: parts that are left out or read differently.
+        untestable: why no run could decide it, or "".
     """
 
     id: str
@@ -56,7 +56,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came out of a claim in one mode at one setting."""
+    """The verdict on a claim in one mode at one setting.
+
+    Attributes:
+        claim: the claim.
+        mode: the mode, or "".
+        setting: values of the claim's `by`.
+        finding: verdict word and numbers.
+    """
 
     claim: Claim
     mode: str
@@ -69,7 +76,7 @@ def _file(paper: str) -> dict[str, Any]:
 
 
 def about(paper: str) -> str:
-    """Return what modes and settings mean in a paper's claims, and the commands for its runs, by its short name."""
+    """Return the meaning of modes and settings in a paper's claims and the commands for its runs, by its short name."""
     return next(whole["about"] for whole in map(_file, PAPERS) if whole["paper"] == paper)
 
 
@@ -85,9 +92,9 @@ def read() -> tuple[Claim, ...]:
 
 
 def judge(claim: Claim, frame: pd.DataFrame | None) -> list[Verdict]:
-    """Return the claim's verdicts on a per-run table, None if there is no such table.
+    """Return the claim's verdicts on a per-run table.
 
-    A table that has several runs of a (scheme, seed) that the claim does not tell apart counts as "not run".
+    Without a table, or with several runs of a (scheme, seed) that the claim does not tell apart, it is "not run".
     """
     if claim.untestable:
         return [Verdict(claim, "", {}, Finding("untestable as printed", claim.untestable))]
@@ -105,13 +112,13 @@ def judge(claim: Claim, frame: pd.DataFrame | None) -> list[Verdict]:
         for setting, part in settings
         for mode in part.modes()
     ]
-    if all(v.finding.verdict == "not run" for v in found):  # once will do
+    if all(v.finding.verdict == "not run" for v in found):  # one verdict for all settings
         return [Verdict(claim, "", {}, found[0].finding)]
     return found
 
 
 def _about(tests: Sequence[Mapping[str, Any]], mode: str) -> list[Mapping[str, Any]]:
-    """Return the tests of this mode: those that name no other."""
+    """Return the tests that apply in this mode: those that name no other mode."""
     return [test for test in tests if test.get("mode", mode) == mode or not mode]
 
 
@@ -119,7 +126,7 @@ def _found(test: Mapping[str, Any], runs: Runs) -> Finding:
     try:
         inside = runs.where(test.get("where", {}))
         return together([evaluate(test, part) for _, part in inside.by(test.get("at", ()))])
-    except (Missing, ValueError) as missing:  # one table that cannot be read must not cost the other claims' verdicts
+    except (Missing, ValueError) as missing:  # one unusable table must not stop the other claims' verdicts
         return Finding("not run", str(missing))
 
 

@@ -1,4 +1,4 @@
-"""What a test of a claim says: a verdict word, and the numbers behind it."""
+"""The finding of a test of a claim: a verdict word, and the numbers behind it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,21 +12,21 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Finding:
-    """One verdict.
+    """One verdict and its numbers.
 
     - supported: the test rejects the claim's opposite;
     - contradicted: the data show the opposite;
     - not supported: neither, and the runs exclude an effect worth claiming;
-    - underpowered: neither, and such an effect may still be there;
+    - underpowered: neither, and such an effect may still exist;
     - untestable as printed: no run could decide;
-    - not run: the runs that it needs are not there.
+    - not run: runs that it needs are missing.
 
     Attributes:
         verdict: one of `WORDS`.
-        numbers: effect, interval, p-value as text; or why there are none.
-        seeds: fewest seeds behind any of its tests; 0 if none.
-        opposite: p-value of the test that the data show the opposite, corrected for the parts so far; `settled` turns a
-            small one into the verdict "contradicted".
+        numbers: effect, interval and p-value as text, or why there are none.
+        seeds: fewest seeds of any of its tests; 0 if none.
+        opposite: p-value for the claim's opposite, corrected for the parts so far; `settled` turns a small one into the
+            verdict "contradicted".
     """
 
     verdict: str
@@ -38,8 +38,8 @@ class Finding:
 def together(findings: Sequence[Finding]) -> Finding:
     """Return the finding on a claim of several parts: the worst verdict, and the numbers of all parts.
 
-    To be supported needs no correction: that each part must hold makes it an intersection-union test (Berger 1982). It
-    is contradicted by any one of its parts, so that those p-values are Bonferroni's.
+    "Supported" needs no correction: since each part must hold, this is an intersection-union test (Berger 1982). Any
+    single part can contradict the claim, so the p-values for its opposite are Bonferroni-corrected.
     """
     worst = min((f.verdict for f in findings), key=_WORST_FIRST.index)
     numbers = "; ".join(dict.fromkeys(f.numbers for f in findings if f.numbers))
@@ -48,10 +48,10 @@ def together(findings: Sequence[Finding]) -> Finding:
 
 
 def settled(finding: Finding) -> Finding:
-    """Return the verdict on a whole claim: contradicted, if its opposite is shown."""
+    """Return the finding on a whole claim, whose verdict is "contradicted" if its opposite is shown."""
     return replace(finding, verdict="contradicted") if finding.opposite < LEVEL else finding
 
 
 def p_text(p: float) -> str:
-    """Return a p-value in two digits, more where it is close to the level."""
+    """Return a p-value with two digits, or more where it is close to the level."""
     return "p < 1e-4" if p < 1e-4 else "p > 0.99" if p > 0.99 else f"p = {format_p(p, LEVEL)}"

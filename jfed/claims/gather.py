@@ -1,4 +1,4 @@
-"""Per-run tables from where experiments leave them."""
+"""Per-run tables of experiments, read from their output."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,11 +15,11 @@ def gather(paths: Sequence[str | Path]) -> dict[str, pd.DataFrame]:
 
     Args:
         paths: the `--out` of experiments, or CSV files: one row per run, with columns experiment, scheme, seed, the
-            metrics, and what sets runs apart (mode, num_rounds, settings). Tables of one experiment are joined.
+            metrics, and those that distinguish runs (mode, num_rounds, settings). Tables of one experiment are joined.
 
     Raises:
-        FileNotFoundError: no table there.
-        ValueError: a table without these columns.
+        FileNotFoundError: there is no table at a path.
+        ValueError: a table lacks one of these columns, or a row has no experiment.
     """
     parts: dict[str, list[pd.DataFrame]] = {}
     for path in map(Path, paths):

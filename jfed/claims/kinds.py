@@ -1,22 +1,22 @@
-"""The kinds of test that a claim may consist of; the key that names the kind stands first.
+"""The kinds of test that a claim may consist of, each named by its first key.
 
-- `order = [A, B, C]`: A > B > C, every step (one-sided paired tests, the largest p counts; Page's trend beside it).
-- `levels = { setting = [x, y] }`: the same for one scheme's runs at x and y; each of `schemes`, or of the table's.
-- `trend = { setting = "up" }`: rises (or falls, "down") with a setting's values, by Page's test; each of
-  `schemes`, or of the table's.
-- `trend = [A, B, C]`: falls from scheme to scheme, by Page's test: not every step need show.
-- `equal = [A, B]`: means closer than `margin`, or than `relative_margin` times B's mean (two one-sided tests).
-- `near = { A = x }`: A's mean within `margin` of x.
-- `identical = [A, B]`: the same number on every seed.
+- `order = [A, B, C]`: A > B > C in every step (one-sided paired tests; the largest p decides, Page's test is shown).
+- `levels = { setting = [x, y] }`: the same for runs at x and y of each of `schemes`, by default of all.
+- `trend = { setting = "up" }`: each of `schemes`, by default all, rises (or falls, "down") with a setting's values, by
+  Page's test.
+- `trend = [A, B, C]`: the metric falls from scheme to scheme, by Page's test, which does not show every step.
+- `equal = [A, B]`: the means differ by less than `margin`, or `relative_margin` times B's mean (two one-sided tests).
+- `near = { A = x }`: A's mean is within `margin` of x.
+- `identical = [A, B]`: the number is the same on every seed.
 - `every = x`: each of `schemes` has x on every seed.
-- `at_most = x`, `at_least = x`: for the mean of each of `schemes`, or of `differences` of two; or `on_every_seed`.
-- `larger = column`, `than = [columns]`: on more than half of the seeds (sign test); each of `schemes`.
-- `gap = [A, B]`, `between = { setting = [x, y] }`: A - B is larger at x than at y (or no different, with `margin`);
+- `at_most = x`, `at_least = x`: holds for the mean of each of `schemes` or `differences` of two, or `on_every_seed`.
+- `larger = column`, `than = [columns]`: on more than half of the seeds (sign test), for each of `schemes`.
+- `gap = [A, B]`, `between = { setting = [x, y] }`: A - B is larger at x than at y (or differs by less than `margin`);
   of logarithms with `log`.
 - `ratio = [A, B]`, `reaches = x`: the ratio of medians is x or more (bootstrap over seeds).
 
 `metric` is a column or an expression of columns. `test = "sign-flip"` replaces t-tests where values are censored. `at =
-[settings]` has the test at each value of these settings, `where = { setting = x }` at one.
+[settings]` repeats the test at each value of these settings; `where = { setting = x }` restricts it to one.
 """
 
 import itertools
@@ -36,19 +36,19 @@ from jfed.stats.equivalence import tost
 from jfed.stats.intervals import t_interval
 from jfed.stats.ordering import intersection_union, page
 
-ROUNDING = 1e-12  # relative; less than that is no variation
-FAR = 0.01  # level at which a ratio is also tried, as one of several parts of a claim
-FEWEST_FOR_RATIO = 6  # below, a percentile bootstrap of medians errs too often
+ROUNDING = 1e-12  # relative spread up to which differences count as constant
+FAR = 0.01  # stricter level at which a ratio's opposite is also tested, for claims of several parts
+FEWEST_FOR_RATIO = 6  # with fewer seeds a percentile bootstrap of medians has too low a coverage
 WORTH_CLAIMING = 0.5  # standard deviations of the paired differences
 Test = Mapping[str, Any]
 
 
 def evaluate(test: Test, runs: Runs) -> Finding:
-    """Return what one test says.
+    """Return the finding of one test.
 
     Raises:
-        Missing: runs that it needs are not there.
-        ValueError: a test of no kind.
+        Missing: runs that it needs are missing.
+        ValueError: the test is of no known kind.
     """
     for name, kind in KINDS.items():
         if name in test:
@@ -97,7 +97,7 @@ def _at_levels(test: Test, runs: Runs, scheme: str, setting: str, values: Sequen
 
 
 def _common(columns: Sequence[pd.Series], what: str) -> np.ndarray:
-    """Return scores on the seeds that all have, (seeds, columns)."""
+    """Return scores on the common seeds, (seeds, columns)."""
     both = pd.concat(list(columns), axis=1, join="inner").to_numpy(float)
     if len(both) < 2:
         raise Missing(f"fewer than 2 seeds of {what}")
@@ -146,7 +146,7 @@ def _near(test: Test, runs: Runs) -> Finding:
 
 
 def _within(differences: np.ndarray, margin: float, what: str) -> Finding:
-    """Test whether the mean difference lies inside (-margin, margin)."""
+    """Test whether the mean difference is within (-margin, margin)."""
     found = tost(differences, -margin, margin, LEVEL)
     beyond = min(_greater(differences - margin), _greater(-differences - margin))
     verdict = "supported" if found.p < LEVEL else "underpowered"
@@ -227,7 +227,7 @@ def _ratio(test: Test, runs: Runs) -> Finding:
         return Finding("underpowered", f"{what}: a ratio needs {FEWEST_FOR_RATIO} seeds", len(scores))
     low, high = ratio_of_medians(scores[:, 0], scores[:, 1], 1 - LEVEL)
     if np.isnan(low):
-        return Finding("underpowered", f"{what}: half of the runs of either never arrive", len(scores))
+        return Finding("underpowered", f"{what}: neither median run reaches the target", len(scores))
     ratio = float(medians[0] / medians[1]) if medians[1] > 0 else math.inf
     numbers = f"{what}: {ratio:.2f} ({low:.2f} to {high:.2f}), claimed {reaches:g}"
     verdict = "supported" if low >= reaches else "underpowered"
@@ -268,7 +268,7 @@ def _alone(runs: Runs, scheme: str, test: Test) -> np.ndarray:
 
 
 def _greater(differences: np.ndarray) -> float:
-    """Return the one-sided p-value for a mean above 0; a difference that never varies is a sign on every seed."""
+    """Return the one-sided p-value for a mean above 0, by the t-test, or the sign test for constant differences."""
     if np.ptp(differences) <= ROUNDING * np.abs(differences).max():
         return 0.5 ** len(differences) if differences[0] > 0 else 1.0
     result: Any = stats.ttest_1samp(differences, 0, alternative="greater")
@@ -276,17 +276,17 @@ def _greater(differences: np.ndarray) -> float:
 
 
 def _verdict(p: float, differences: np.ndarray) -> str:
-    """Return the verdict by the p-value of a claim."""
+    """Return the verdict for a claim's p-value and its differences."""
     return "supported" if p < LEVEL else _without(differences)
 
 
 def _certain(holds: bool, numbers: str, seeds: int) -> Finding:
-    """Return the finding on a claim about every single run: one run decides it."""
+    """Return the finding on a claim about every run, which a single run refutes."""
     return Finding("supported" if holds else "not supported", numbers, seeds, 1.0 if holds else 0.0)
 
 
 def _without(differences: np.ndarray) -> str:
-    """Return the verdict where no effect was shown, by whether one worth claiming is excluded."""
+    """Return the verdict where no effect is shown: "not supported" if one worth claiming is excluded."""
     mean, sd = float(differences.mean()), float(differences.std(ddof=1))
     _, high = t_interval(mean, sd, len(differences), 1 - LEVEL)
     excluded = high < WORTH_CLAIMING * sd if sd > 0 else mean <= 0

@@ -1,4 +1,4 @@
-"""The per-run table that claims are tested on, and numbers paired by seed from it."""
+"""The per-run table on which claims are tested, and its scores paired by seed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,20 +13,20 @@ TIMES = "rounds to "
 
 
 class Missing(Exception):
-    """Runs that a test needs are not in the table; the message names them."""
+    """An error for runs that a test needs and the table lacks; the message names them."""
 
 
 class Runs:
     """Rows of one experiment, one per (scheme, mode, setting, seed).
 
     Args:
-        frame: columns scheme and seed, one per metric, and optionally mode, num_rounds and settings. Where a setting
-            does not apply to a scheme it is missing (NaN), and the row counts for every value of it; so does the mode
-            of a scheme that has no two.
+        frame: columns scheme and seed, one per metric, and optionally mode, num_rounds and settings. A setting that
+            does not apply to a scheme is NaN, and the row counts for each of its values. Likewise a scheme with a
+            single mode counts in every mode.
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        """Drop the mark of oracles from schemes' names, and modes that tell nothing apart."""
+        """Remove the mark of oracles from schemes' names, and the mode of schemes that have one only."""
         rows: Any = frame.assign(scheme=frame["scheme"].astype(str).str.removesuffix(" (oracle)"))
         if "mode" in rows.columns and rows["mode"].nunique() > 1:
             several = rows.groupby("scheme")["mode"].transform("nunique") > 1
@@ -34,7 +34,7 @@ class Runs:
         self.frame = rows
 
     def _kept(self, rows: Any) -> "Runs":
-        """Return some of the rows; modes have been looked at already."""
+        """Return these rows without processing their modes again."""
         kept = object.__new__(Runs)
         kept.frame = rows
         return kept
@@ -56,7 +56,7 @@ class Runs:
         return self._kept(frame)
 
     def by(self, settings: Sequence[str]) -> Iterator[tuple[dict[str, Any], "Runs"]]:
-        """Return each combination of these settings that has runs.
+        """Yield each combination of these settings that has runs, with its rows.
 
         Raises:
             Missing: the table has no such setting.
@@ -73,7 +73,7 @@ class Runs:
             yield chosen, self.where(chosen)
 
     def modes(self) -> list[str]:
-        """Return the modes that have runs; [""] if there is nothing to tell apart."""
+        """Return the modes that have runs; [""] if modes do not differ."""
         found = self.frame["mode"].dropna().astype(str).unique() if "mode" in self.frame.columns else []
         return sorted(found, reverse=True) or [""]
 
@@ -85,21 +85,21 @@ class Runs:
         return self._kept(self.frame[column.isna() | (column == mode)])
 
     def schemes(self) -> list[str]:
-        """Return names, in the table's order."""
+        """Return the schemes' names, in the table's order."""
         return list(dict.fromkeys(self.frame["scheme"]))
 
     def scores(self, scheme: str, metric: str, censored: bool = False) -> pd.Series:
-        """Return one number per seed; index seed, sorted. A target never reached (inf) counts as `num_rounds`.
+        """Return one number per seed, with the sorted seeds as index. A target never reached counts as `num_rounds`.
 
         Args:
-            scheme: its name.
+            scheme: name of the scheme.
             metric: a column, or an expression of columns such as "regret / bound". Columns of times to a target begin
                 with "rounds to".
-            censored: leave targets never reached at inf.
+            censored: whether targets never reached remain inf.
 
         Raises:
-            Missing: no such scheme or metric, a run that failed, or a number that is infinite otherwise.
-            ValueError: a seed stands twice: a setting that varies has not been chosen.
+            Missing: there is no such scheme or metric, a run failed, or a number is otherwise infinite.
+            ValueError: a seed has several runs, since a setting that varies has not been chosen.
         """
         rows: Any = self.frame[self.frame["scheme"] == scheme]
         if rows.empty:
@@ -117,16 +117,16 @@ class Runs:
             scores = scores if censored else np.where(np.isinf(scores), rows["num_rounds"].to_numpy(float), scores)
         elif np.isinf(scores).any():
             raise Missing(f"{metric!r} is infinite in {int(np.isinf(scores).sum())} run(s) of {scheme}")
-        if np.isnan(scores).any():  # to leave them out would favour the scheme that failed
+        if np.isnan(scores).any():  # leaving them out would favour the scheme that failed
             raise Missing(f"{int(np.isnan(scores).sum())} failed run(s) of {scheme}")
         return pd.Series(scores, index=pd.Index(rows["seed"].to_numpy(), name="seed")).sort_index()
 
     def paired(self, schemes: Sequence[str], metric: str, censored: bool = False) -> np.ndarray:
-        """Return scores of several schemes on the seeds that all have, (seeds, schemes).
+        """Return scores of several schemes on their common seeds, (seeds, schemes).
 
         Raises:
-            Missing: a scheme, the metric, or common seeds are missing; no run of any of them ever arrived; or they ran
-                under different settings.
+            Missing: a scheme, the metric, or common seeds are missing; no run of any scheme reaches the target; or the
+                schemes ran under different settings.
         """
         try:
             require_alike(self.frame[self.frame["scheme"].isin(list(schemes))])

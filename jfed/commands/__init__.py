@@ -1,1 +1,1 @@
-"""What `jfed` can be told to do: one file per subcommand, with its settings and a `main`. `jfed.cli` lists them."""
+"""The subcommands of `jfed`, one file each with its `Settings` and a `main`; `jfed.cli` lists them."""

@@ -1,4 +1,4 @@
-"""`jfed check`: whether members keep what the engine asks of them."""
+"""`jfed check`: whether members satisfy the engine's requirements."""
 
 import sys
 from collections.abc import Iterator
@@ -12,15 +12,18 @@ from rich.console import Console
 
 @dataclass(frozen=True)
 class Settings:
-    """Check schemes, worlds, controllers, algorithms and models: those of a file, by name, or all that there are."""
+    """Check schemes, worlds, controllers, algorithms, data sets and models, by file or by name.
+
+    Attributes:
+        what: Python files, such as my_scheme.py, whose members are all checked, or names of members. Without any, all
+            members that ship with jfed are checked.
+    """
 
     what: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """Python files, such as my_scheme.py, of which everything is checked that they define; or names of members. Without
-    any, everything that ships with jfed."""
 
 
 def main(settings: Settings, console: Console) -> None:
-    """Print each broken rule with what to do, and how many rules hold; exit with 1 if any is broken."""
+    """Print each broken rule with advice, and how many rules hold; exit with status 1 if any is broken."""
     from jfed.runner.host import setup
 
     setup()
@@ -32,10 +35,10 @@ def main(settings: Settings, console: Console) -> None:
 
 
 def members(what: tuple[str, ...]) -> Iterator[Any]:
-    """Yield the options that files define, that names stand for, or that ship with jfed.
+    """Yield the options that files define, that names denote, or, without either, that ship with jfed.
 
     Raises:
-        ConfigError: a file that cannot be loaded, or a name that no room has.
+        ConfigError: a file cannot be loaded, or no room has a name.
     """
     from jfed import catalog, contracts
     from jfed.core.errors import ConfigError, unknown
@@ -62,7 +65,7 @@ def members(what: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _report(options: Any, console: Console) -> int:
-    """Print what is found of one member; return how many rules it breaks."""
+    """Print the findings about one member and return how many rules it breaks."""
     from jfed import contracts
 
     found = contracts.check(options)

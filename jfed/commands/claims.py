@@ -1,4 +1,4 @@
-"""`jfed claims`: what the papers claim, and what came out."""
+"""`jfed claims`: the papers' claims, and the verdicts of finished runs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +9,17 @@ from rich.console import Console
 
 @dataclass(frozen=True)
 class Settings:
-    """What the papers claim, and a verdict for each claim that these runs can decide."""
+    """List the papers' claims, with a verdict for each claim that the given runs can decide.
+
+    Attributes:
+        results: the --out of experiments, or CSV files with one row per run. Without any, the claims are listed.
+    """
 
     results: tyro.conf.Positional[tuple[Path, ...]] = ()
-    """The --out of experiments, or CSV files with one row per run; none lists the claims."""
 
 
 def main(settings: Settings, console: Console) -> None:
-    """Print the verdicts, then which claims wait for runs."""
+    """Print the verdicts, then the claims for which there are no runs."""
     from jfed import analysis
     from jfed.claims import gather, judge_all, verdicts_table
 

@@ -1,4 +1,4 @@
-"""`jfed data`: fetch data sets, or say where they are."""
+"""`jfed data`: fetch data sets, or list where they are."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,31 +12,37 @@ from jfed.core.errors import require, unknown
 
 @dataclass(frozen=True)
 class Get:
-    """Fetch data sets from their official addresses, to where they are found without a further flag."""
+    """Fetch data sets from their official addresses. In the default folder, jfed finds them without a further flag.
+
+    Attributes:
+        names: cifar10, emnist_letters, fashion_mnist, mnist.
+        data_dir: folder for the files; by default $JFED_DATA_DIR, else jfed's folder in the user's cache.
+    """
 
     names: tyro.conf.Positional[tuple[str, ...]]
-    """cifar10, emnist_letters, fashion_mnist, mnist."""
     data_dir: Path | None = None
-    """Folder to put them into; $JFED_DATA_DIR by default, else jfed's folder of the user's cache."""
 
 
 @dataclass(frozen=True)
 class ListData:
-    """List data sets and where they are."""
+    """List data sets and where they are.
+
+    Attributes:
+        data_dir: folder to search first.
+    """
 
     data_dir: Path | None = None
-    """Folder to look into first."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Fetch data sets, or say where they are."""
+    """Fetch data sets, or list where they are."""
 
     action: Annotated[Get, tyro.conf.subcommand("get")] | Annotated[ListData, tyro.conf.subcommand("list")]
 
 
 def main(settings: Settings, console: Console) -> None:
-    """Do what was asked of data sets."""
+    """Run the chosen action."""
     if isinstance(settings.action, Get):
         get(settings.action, console)
     else:

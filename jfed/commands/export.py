@@ -1,4 +1,4 @@
-"""`jfed export`: results as one flat table for other tools."""
+"""`jfed export`: results as one file for other tools."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,18 +9,21 @@ from rich.console import Console
 
 @dataclass(frozen=True)
 class Settings:
-    """Results as Parquet or CSV: a row per round, per client, or per selection."""
+    """Export results as Parquet or CSV, with a row per round, client or selection, or as NetCDF.
+
+    Attributes:
+        out: the --out of an experiment.
+        to: file to write, ending in .parquet or .csv for a table, or in .nc for NetCDF with the complete results.
+        rows: unit of a table's rows; selections needs results that recorded every cohort.
+    """
 
     out: Path
-    """The --out of an experiment."""
     to: Path
-    """A new file that ends in .parquet or .csv; or in .nc, for NetCDF with everything that the results hold."""
     rows: Literal["rounds", "clients", "selections"] = "rounds"
-    """selections needs results that recorded every cohort."""
 
 
 def main(settings: Settings, console: Console) -> None:
-    """Write the table and say how large it is."""
+    """Write the file and print its size."""
     from jfed.results import export
     from jfed.results.load import load
 

@@ -1,4 +1,4 @@
-"""`jfed run`: schemes against each other from the command line, without training."""
+"""`jfed run`: a comparison of schemes from the command line, without training."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,32 +12,41 @@ from jfed.paths import parse_axes, parse_settings, require_tune_seeds
 
 @dataclass(frozen=True)
 class Settings:
-    """Schemes against each other, without training."""
+    """Compare schemes without training.
+
+    Attributes:
+        schemes: names that `jfed list` prints, with a number in place of NUMBER.
+        mode: faithful (as published) or corrected, for schemes that have both.
+        seeds: number of seeds.
+        num_clients: number of clients.
+        cohort_size: clients selected per round.
+        num_rounds: number of rounds.
+        world: a name that `jfed list` prints; change its settings with --set environment.NAME=VALUE.
+        metric: score to compare, summed over rounds: models that return, or simulated time (less is better).
+        set: further settings by path, such as eval_every=10 or selector.eta=0.1.
+        sweep: settings with several values, such as selector.eta=0.1,0.5 cohort_size=10,20; all combinations are run.
+        tune_seeds: seeds on which each scheme's best point of a sweep is chosen; the other seeds report it.
+        load: Python files with your own schemes and worlds, whose names then work in all flags.
+        out: folder for the results.
+    """
 
     schemes: tuple[str, ...] = ("uniform", "fedcs", "e3cs-0.5")
-    """Names that `jfed list` prints, with a number where one is asked for."""
     mode: str = "faithful"
     seeds: int = 30
     num_clients: int = 100
     cohort_size: int = 20
     num_rounds: int = 2500
     world: str = "volatility"
-    """A name that `jfed list` prints; its settings by --set environment.NAME=VALUE."""
     metric: Literal["num_succeeded", "round_time_s"] = "num_succeeded"
-    """What is compared, summed over rounds: models that return, or simulated time (less is better)."""
     set: tuple[str, ...] = ()
-    """Further settings by path, such as eval_every=10 or selector.eta=0.1."""
     sweep: tuple[str, ...] = ()
-    """Settings with several values, such as selector.eta=0.1,0.5 cohort_size=10,20; all combinations are run."""
     tune_seeds: tuple[int, ...] = ()
-    """Of a sweep: seeds on which each scheme's best point is chosen; the other seeds report it."""
     load: tuple[Path, ...] = ()
-    """Python files with schemes and worlds of your own; their names then work in all flags."""
     out: Path = Path("out/run")
 
 
 def main(settings: Settings, console: Console) -> None:
-    """Run schemes and print how many models return, or how long it takes."""
+    """Run the schemes and print tables that compare them."""
     import jfed
     from jfed.runner.host import setup
     from jfed.sweep import changed, coordinate

@@ -1,4 +1,4 @@
-"""`jfed list`: what there is to choose from."""
+"""`jfed list`: the names of all members and partitions."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +9,17 @@ from rich.console import Console
 
 @dataclass(frozen=True)
 class Settings:
-    """List schemes, worlds, controllers, algorithms, models and data sets."""
+    """List schemes, worlds, controllers, algorithms, data sets, models and partitions.
+
+    Attributes:
+        load: Python files with your own members.
+    """
 
     load: tuple[Path, ...] = ()
-    """Python files with members of your own."""
 
 
 def main(_: Settings, console: Console) -> None:
-    """Print every room's table."""
+    """Print the names in each room, and the partitions."""
     from jfed import catalog
     from jfed.data.partition import NATURAL, PARTITIONS
 

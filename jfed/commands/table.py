@@ -1,4 +1,4 @@
-"""`jfed table`: significance tables from finished results, or from anybody's CSV."""
+"""`jfed table`: significance tables from finished results, or from any CSV file with one row per run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,31 +13,38 @@ from jfed.core.errors import require
 
 @dataclass(frozen=True)
 class Settings:
-    """A significance table: every scheme against a baseline, or all pairs, paired by seed."""
+    """Print significance tables: each scheme against a baseline, or all pairs, paired by seed.
+
+    Attributes:
+        out: the --out of an experiment, or a CSV file with columns scheme, seed and metrics, one row per run.
+        metric: for results, a score summed over rounds or taken after the last one (test_accuracy, test_loss); for a
+            CSV, a column.
+        baseline: scheme that all others are compared with; all compares all pairs.
+        lower: whether a smaller score is better; by default if the name of the metric ends in loss or _s (times).
+        test: test that decides, to be chosen before looking at results.
+        correction: holm for headlines, bh (false discovery rate) for exploration.
+        alpha: level of the tests.
+        paired: False treats all runs as independent; by default so only if no two schemes share a seed.
+        tune_over: swept settings (for a CSV: columns) for which each scheme gets its best value, instead of a table for
+            each value.
+        tune_seeds: seeds on which the best values are chosen; the others are reported. Without them the table says
+            "same seeds".
+    """
 
     out: Path
-    """The --out of an experiment, or a CSV file with columns scheme, seed and metrics, one row per run."""
     metric: str = "num_succeeded"
-    """Of results: summed over rounds, or taken after the last one (test_accuracy, test_loss). Of a CSV: a column."""
     baseline: str = "uniform"
-    """all compares all pairs."""
     lower: bool | None = None
-    """A smaller score is better; by default true of names that end in loss, or in _s: times."""
     test: Literal["t", "wilcoxon", "sign-flip"] = "t"
-    """Which test decides; to be named before looking."""
     correction: Literal["holm", "bh"] = "holm"
-    """holm for headlines, bh (false discovery rate) for exploration."""
     alpha: float = 0.05
     paired: bool | None = None
-    """False takes all runs as independent; by default only if no two schemes share a seed."""
     tune_over: tuple[str, ...] = ()
-    """Swept settings (of a CSV: columns) of which each scheme gets its best, instead of a table for each value."""
     tune_seeds: tuple[int, ...] = ()
-    """Seeds on which the best is chosen; the others are reported. Without them the table says "same seeds"."""
 
 
 def main(settings: Settings, console: Console) -> None:
-    """Print and write a table for each setting that was swept; of a CSV, one table, printed."""
+    """Print and write a table for each combination of swept settings; for a CSV, print one table."""
     from jfed.results.frames import read_csv
     from jfed.results.load import load
 
@@ -56,7 +63,7 @@ def main(settings: Settings, console: Console) -> None:
 def print_comparisons(
     frame: pd.DataFrame, baseline: str, settings: Settings, title: str, console: Console, notes: Sequence[str] = ()
 ) -> Any:
-    """Print the table of one family, after each scheme's best setting was chosen if so asked, and return it."""
+    """Print and return one family's table, with each scheme at its best settings if `tune_over` names any."""
     from jfed import analysis
     from jfed.stats.tuning import choose
 

@@ -1,4 +1,4 @@
-"""`jfed variance`: where the spread over seeds comes from."""
+"""`jfed variance`: the sources of the spread over seeds."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,17 +10,21 @@ from jfed.core.errors import require
 
 @dataclass(frozen=True)
 class Settings:
-    """How much of the variance the seeds of data, model and environment hold, where they were crossed."""
+    """Print the shares of the variance due to the seeds of data, model and environment, for runs that cross them.
+
+    Attributes:
+        out: results of runs on jfed.crossed_seeds(...), or a CSV file with columns scheme, data_seed, model_seed,
+            environment_seed and metrics.
+        metric: for results, a score summed over rounds or taken after the last one (test_accuracy, test_loss); for a
+            CSV, a column.
+    """
 
     out: Path
-    """Results of runs on jfed.crossed_seeds(...), or a CSV file with columns scheme, data_seed, model_seed,
-    environment_seed and metrics."""
     metric: str = "num_succeeded"
-    """Of results: summed over rounds, or taken after the last one (test_accuracy, test_loss). Of a CSV: a column."""
 
 
 def main(settings: Settings, console: Console) -> None:
-    """Print and write a table for each setting that was swept; of a CSV, one table, printed."""
+    """Print and write a table for each combination of swept settings; for a CSV, print one table."""
     from jfed import analysis
     from jfed.report.components import components_table
     from jfed.results import load

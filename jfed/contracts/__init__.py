@@ -1,9 +1,9 @@
-"""Contracts: what every member owes the engine, as rules that anybody can run on a member of their own.
+"""Contracts: the rules that every member must keep, which can be checked for members from outside jfed, too.
 
     for finding in jfed.contracts.check(EpsilonGreedy):
         print(finding.rule, finding.sentence or "holds")
 
-`jfed check my_scheme.py` does so with everything that a file defines. Each room has its rules in a file of its own.
+`jfed check my_scheme.py` checks all members that a file defines. The rules of each room are in a file of their own.
 """
 
 from jfed.contracts.check import check, variants

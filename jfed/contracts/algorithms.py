@@ -1,7 +1,7 @@
-"""Rules for algorithms, as seen from outside: tiny runs through the engine, whatever the interface between them.
+"""Rules for algorithms, checked from outside by tiny runs through the engine.
 
 One program holds several runs: one in which all clients return, one in which none does, one without steps, and one for
-each second value of a number.
+a second value of each dynamic field.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ class AlgorithmBench(Bench):
 
     @shared
     def points(self) -> list[Point]:
-        """The runs: all return, nobody does, no steps; then second values of numbers."""
+        """The runs: all clients return, none returns, no steps; then a second value of each dynamic field."""
         base = Config(K, 3, NUM_ROUNDS, selector="uniform", controller=fixed.Options(3), training=TINY)
         base = replace(base, {"environment": volatility.Options(success_rates=(1.0,))})
         own = replace(base, {"training.algorithm": self.options})
@@ -54,14 +54,14 @@ class AlgorithmBench(Bench):
         """Return the runs as one block of one program, on a lane.
 
         Raises:
-            Broken: they are more than one program.
+            Broken: the runs need more than one program.
         """
         self.member  # noqa: B018 (whose errors name the function)
         layout = Layout(block_size=len(self.points), chunk_rounds=NUM_ROUNDS, lane=lane)  # type: ignore[arg-type]
         units = plan(self.points, [0], layout)
         require(
             len(units) == 1,
-            "A sweep over its numbers compiles several programs: a shape depends on a dynamic number.",
+            "A sweep over the member's numbers compiles several programs: a shape depends on a dynamic number.",
             "one trace",
         )
         return units[0]
@@ -78,12 +78,12 @@ class AlgorithmBench(Bench):
             return before, host(program.chunk(pool, block, start, when)[0])
         except (ConfigError, Failed):
             raise
-        except TypeError as error:  # of a loop whose carry changes, among others
+        except TypeError as error:  # such as that of a loop whose carry changes its type
             raise Failed("a training run") from error
 
     @shared
     def sequential(self) -> tuple[Any, Any]:
-        """The states before and after, of clients trained one after another."""
+        """The states before and after a training run in which clients are trained one after another."""
         return self.trained("sequential")
 
 
@@ -95,7 +95,7 @@ def _weights(state: Any, run: int) -> list[np.ndarray]:
 
 
 def learns(bench: AlgorithmBench) -> None:
-    """The model of a run in which all return moves, and stays finite."""
+    """Check that the model of a run in which all clients return changes and stays finite."""
     before, after = bench.sequential
     pairs = list(zip(_weights(before, 0), _weights(after, 0), strict=True))
     require(all(np.isfinite(new).all() for _, new in pairs), "After a few rounds of training a weight is not finite.")
@@ -105,15 +105,15 @@ def learns(bench: AlgorithmBench) -> None:
 
 
 def still(bench: AlgorithmBench) -> None:
-    """The model stays bit for bit where nobody returns, and where nobody makes a step."""
+    """Check that the model stays the same bit for bit if no client returns, or if none makes a step."""
     before, after = bench.sequential
-    for run, what in ((1, "nobody returned"), (2, "no client made a step")):
+    for run, what in ((1, "no client returned"), (2, "no client made a step")):
         same = all((a == b).all() for a, b in zip(_weights(before, run), _weights(after, run), strict=True))
-        require(same, f"The model moved in rounds in which {what}: aggregate must leave the weights as they are then.")
+        require(same, f"The model moved in rounds in which {what}: aggregate must return the same weights then.")
 
 
 def lanes(bench: AlgorithmBench) -> None:
-    """The same whether clients are trained one after another or side by side."""
+    """Check that the models are the same whether clients are trained one after another or side by side."""
     other = next(lane for lane in LANES if lane != "sequential")
     states = bench.sequential[1], bench.trained(other)[1]
     for run in range(len(bench.points)):
@@ -123,13 +123,13 @@ def lanes(bench: AlgorithmBench) -> None:
         )
         require(
             same,
-            "Clients that train side by side (under jax.vmap) end in another model than one after another: step must"
-            " depend on its own client alone.",
+            "Clients trained side by side (under jax.vmap) give another model than clients trained one after another:"
+            " step must depend on its own client alone.",
         )
 
 
 def wide(bench: AlgorithmBench) -> None:
-    """In double precision a round can be traced, and the weights are float64."""
+    """Check that in double precision a round can be traced and the weights are float64."""
     with jax.enable_x64(True):
         unit = bench.unit("sequential")
         pool, block = unit.pool(), unit.block()

@@ -1,4 +1,4 @@
-"""From a member to what its room's rules find."""
+"""The check of a member by the rules of its room."""
 
 import dataclasses
 from collections.abc import Collection, Iterator
@@ -23,19 +23,19 @@ BENCHES: dict[str, tuple[type[Bench], Rules]] = {
 
 
 def check(member: MemberOptions | type[MemberOptions], only: Collection[str] = ()) -> list[Finding]:
-    """Return what the rules of its room find of a member; a rule that was not tried, since another failed, is left out.
+    """Return what the rules of its room find in a member, without rules that could not be tried because another failed.
 
     Args:
-        member: its options, or their class, which stands for its defaults.
+        member: its options, or their class, to check the defaults.
         only: rules to try; all of them by default.
 
     Raises:
-        ConfigError: it is on none of the bases of members.
+        ConfigError: it is not derived from any of the bases of members.
     """
     kind = member if isinstance(member, type) else type(member)
     room = next((room for room in catalog.ROOMS.values() if issubclass(kind, room.base)), None)
     if room is None:
-        raise ConfigError(f"{kind.__qualname__} is on none of the bases of members: {catalog.bases()}.")
+        raise ConfigError(f"{kind.__qualname__} is not derived from any of the bases of members: {catalog.bases()}.")
     make, rules = BENCHES[room.field]
     bench = make(member, room)
     return findings(_label(member), bench.home, rules, bench, only)
@@ -47,12 +47,12 @@ def _label(member: Any) -> str:
         modes = options.modes._asdict() if options.modes else {}
         own = [mode for mode, changed in modes.items() if all(getattr(options, k) == v for k, v in changed.items())]
         return catalog.label(options) + (f" ({own[0]})" if own else "")
-    except Exception:  # what is wrong with its options is for the rules to say
+    except Exception:  # the rules report what is wrong with the options
         return (member if isinstance(member, type) else type(member)).__qualname__
 
 
 def variants(kind: type[MemberOptions]) -> Iterator[MemberOptions]:
-    """Yield options of a class that differ in their programs: by its names, and by its modes."""
+    """Yield the options of a class's names and modes, once for each program."""
     seen = set()
     for name in kind.called():
         number = name.examples[0] if name.examples else None

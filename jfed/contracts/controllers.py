@@ -1,4 +1,4 @@
-"""Rules for controllers: whole numbers of local steps for whoever has images, and an end that is one."""
+"""Rules for controllers: whole numbers of local steps, none for clients without images, and an end that is final."""
 
 from typing import Any, NamedTuple
 
@@ -29,7 +29,13 @@ SIZES = (0, 1, 3, 4, 5, 8, 9, 20)
 
 
 class Course(NamedTuple):
-    """A run. Attributes: seed: of the key; params: of the controller; came: who would return, (rounds, K)."""
+    """A made-up run.
+
+    Attributes:
+        seed: seed of the key.
+        params: params of the controller.
+        came: (rounds, K), whether each client would return.
+    """
 
     seed: Any
     params: Any
@@ -41,7 +47,7 @@ class ControllerBench(WalkBench):
 
     @shared
     def problem(self) -> Problem:
-        """A setting in a world that says what a step and an exchange cost."""
+        """A setting in a world that declares the costs of a step and of an exchange."""
         costs = Costs(np.full((1, K), 0.01), np.full((1, K), 0.1))  # type: ignore[arg-type]
         return Problem(K, 3, ROUNDS, learning_rate=0.01, costs=costs, first_cohort=3)
 
@@ -51,17 +57,17 @@ class ControllerBench(WalkBench):
         return Dims(K, K, BATCH)
 
     def view(self, t: Any) -> View:
-        """Return what is known in a round."""
+        """Return the view in round t."""
         nothing = jnp.full(K, jnp.nan, jnp.result_type(float))
         context, sizes = jnp.ones((K, 1), nothing.dtype), jnp.array(SIZES, jnp.int32)
         return View(t, jnp.int32(ROUNDS), jnp.ones(K, bool), sizes, context, nothing, nothing, None)
 
     def cohort(self, t: Any) -> Cohort:
-        """Return three clients, others in each round."""
+        """Return a cohort of three clients, which change from round to round."""
         return Cohort((jnp.arange(K) + t) % K < 3, jnp.full(K, jnp.nan, jnp.result_type(float)))
 
     def told(self, cohort: Cohort, t: Any, plan: Plan, course: Course) -> Feedback:
-        """Return what the server learns in a round."""
+        """Return the feedback in round t."""
         float_ = jnp.result_type(float)
         back = cohort.selected & course.came[t - 1]
         spent = jnp.where(cohort.selected, 1.0, 0.0).astype(float_)
@@ -79,9 +85,9 @@ class ControllerBench(WalkBench):
         )  # fmt: skip
 
     def walk(self, member: Any, case: Course) -> tuple[Any, tuple[Any, ...]]:
-        """Return the first state; states, steps, and whether the run was over after each plan and each update.
+        """Return the first state; of each round, state, steps, `learns`, and whether the run was over after each half.
 
-        As in the engine, nothing is updated once it is over.
+        The halves of a round are the plan and the update. As in the engine, nothing is updated once a run is over.
         """
         ended = member.ended or (lambda state: jnp.bool_(False))
 
@@ -104,7 +110,7 @@ class ControllerBench(WalkBench):
 
     @shared
     def cases(self) -> dict[str, Course]:
-        """Runs in which some clients return, or nobody does; and one with another key."""
+        """Runs in which some clients return or none does, and one with another key."""
         came = np.random.default_rng(0).uniform(size=(ROUNDS, K)) < 0.7
         run = Course(0, self.params, came)
         return {
@@ -114,7 +120,7 @@ class ControllerBench(WalkBench):
         }
 
     def trace(self, case: Course) -> Shapes:
-        """Return the shapes that each function gives: the states, what is shown, and the end."""
+        """Return the shapes of what each function returns: the states, the watched numbers, and the end."""
         member, course, key, t = self.member, case, jax.random.key(0), jnp.int32(1)
         start = traced("init", member.init, key, course.params, jnp.array(SIZES, jnp.int32))
         view, cohort = self.view(t), self.cohort(t)
@@ -145,7 +151,7 @@ class ControllerBench(WalkBench):
 
 
 def steps(bench: ControllerBench) -> None:
-    """Local steps that are not negative, and none for who has no images."""
+    """Check that local steps are not negative, and 0 for clients without images."""
     planned = bench.together[1][1]
     require((planned >= 0).all(), f"A client is to make {planned.min()} local steps: they must not be negative.")
     require(
@@ -155,7 +161,7 @@ def steps(bench: ControllerBench) -> None:
 
 
 def ends(bench: ControllerBench) -> str | None:
-    """`ended` is a single bool that stays true once it is."""
+    """Check that `ended` returns a single bool that stays true once it is true."""
     ended = bench.shapes.more
     if ended is None:
         return None
@@ -168,18 +174,18 @@ def ends(bench: ControllerBench) -> str | None:
     flags = np.stack([planned, updated], -1).reshape(len(planned), -1)
     require(
         (np.diff(flags.astype(int), axis=1) >= 0).all(),
-        "A run that was over goes on: `ended` was true and is false again after the next plan, which must leave it so.",
+        "A run that was over goes on: `ended` was true and is false again after the next plan, which must not undo it.",
     )
     return None if flags.any() else "the run did not end within the rounds of this check"
 
 
 def sound(bench: ControllerBench) -> None:
-    """Numbers of the state that begin as numbers stay numbers, also where nobody returns."""
+    """Check that no number of the state becomes NaN, even if no client returns."""
     require_numbers(bench, {name: seen[0] for name, seen in bench.walked.items()})
 
 
 def sweeps(bench: ControllerBench) -> str | None:
-    """A run from end to end, and one program for two values of each number."""
+    """Check that a run works from end to end, with one program for two values of each number."""
     bench.shapes  # noqa: B018
     needs = bench.options.needs_estimates()
     more: dict[str, Any] = {"training__algorithm": "adaptive"} if needs else {}

@@ -1,4 +1,4 @@
-"""Rules for worlds: draws that depend on seed and round alone, and as often as the world says."""
+"""Rules for worlds: draws that depend on seed and round alone, with the frequencies that the world declares."""
 
 from typing import Any, NamedTuple
 
@@ -26,17 +26,17 @@ from jfed.contracts.walks import (
 from jfed.core.types import Cohort, Costs, Dims, Oracle, Outcome, Plan, Problem, View
 
 FEW = (0, 1, 2)  # clients of a cohort
-EACH = 64  # draws from each first state: to make one may be dear
+EACH = 64  # draws from each first state, which may be expensive to make
 
 
 class Visit(NamedTuple):
-    """A run through a world.
+    """A made-up run through a world.
 
     Attributes:
-        seed: of the key.
-        params: of the world.
-        selected: the cohort of every round, (K,).
-        steps: of every client, (K,).
+        seed: seed of the key.
+        params: params of the world.
+        selected: (K,), the cohort of every round.
+        steps: (K,), local steps of each client.
     """
 
     seed: Any
@@ -50,12 +50,12 @@ class EnvironmentBench(WalkBench):
 
     @shared
     def costs(self) -> Costs | None:
-        """What the world says of costs."""
+        """The costs that the world declares; None if there are none."""
         return self.options.costs(K)
 
     @shared
     def problem(self) -> Problem:
-        """A setting with the world's own words of itself."""
+        """A setting with what the world declares about itself."""
         own = self.options
         return Problem(K, 3, ROUNDS, own.expected_availability(), 0.01, own.demand_range(), self.costs)
 
@@ -65,14 +65,14 @@ class EnvironmentBench(WalkBench):
         return Dims(K, K, BATCH, self.options.features, 1 if self.costs is None else len(self.costs.step))
 
     def view(self, t: Any) -> View:
-        """Return what is known of a round before the world says anything."""
+        """Return the view in round t before `observe`."""
         nothing = jnp.full(K, jnp.nan, jnp.result_type(float))
         context = jnp.ones((K, len(self.options.features)), nothing.dtype)
         sizes = jnp.array(SIZES, jnp.int32)
         return View(t, jnp.int32(ROUNDS), jnp.ones(K, bool), sizes, context, nothing, nothing, None)
 
     def round(self, member: Any, key: Array, state: Any, t: Any, visit: Visit) -> tuple[Any, View, Outcome]:
-        """Return the state after a round, what was seen before it and what happened."""
+        """Return the state after round t, its view and its outcome."""
         state, view = member.observe(jax.random.fold_in(key, 2 * t), state, visit.params, self.view(t))
         cohort = Cohort(visit.selected & view.available, jnp.full(K, jnp.nan, jnp.result_type(float)))
         plan = Plan(visit.steps)
@@ -80,7 +80,7 @@ class EnvironmentBench(WalkBench):
         return state, view, outcome
 
     def walk(self, member: Any, case: Visit) -> tuple[Any, Any]:
-        """Return the first state, and states, views and outcomes of all rounds."""
+        """Return the first state, and the states, views and outcomes of all rounds."""
         key = jax.random.key(case.seed)
 
         def step(state: Any, t: Array) -> tuple[Any, Any]:
@@ -98,7 +98,7 @@ class EnvironmentBench(WalkBench):
         return {"run": run, "another cohort": run._replace(selected=few[::-1]), "another key": run._replace(seed=1)}
 
     def trace(self, case: Visit) -> Shapes:
-        """Return the shapes that each function gives: the states, and the view before, the view and the outcome."""
+        """Return the shapes of what each function returns; `more` has the views around `observe` and the outcome."""
         member, visit, key, t = self.member, case, jax.random.key(0), jnp.int32(1)
         start = traced("init", member.init, key, visit.params, jnp.array(SIZES, jnp.int32))
         view = traced("view", self.view, t)
@@ -122,7 +122,7 @@ class EnvironmentBench(WalkBench):
 
 
 def described(bench: EnvironmentBench) -> None:
-    """What a world says of itself makes sense: features, classes, availability, demands and costs."""
+    """Check that what a world declares is valid: features, classes, availability, demands and costs."""
     options = bench.options
     features = options.features
     require(
@@ -142,14 +142,14 @@ def described(bench: EnvironmentBench) -> None:
         step, exchange = np.asarray(costs.step), np.asarray(costs.exchange)
         require(
             step.shape == exchange.shape and step.ndim == 2 and step.shape[1] == K,
-            f"costs must give a step and an exchange of each of {K} clients, (resources, clients), found"
+            f"costs must give a step and an exchange for each of {K} clients, (resources, clients), found"
             f" {step.shape} and {exchange.shape}.",
         )
         require((step >= 0).all() and (exchange >= 0).all(), "costs must not be negative.")
 
 
 def shaped(bench: EnvironmentBench) -> None:
-    """Shapes and types of the view and the outcome; what a world does not know stays as it was."""
+    """Check the shapes and types of the view and the outcome, also of fields that a world must leave alone."""
     before, view, outcome = bench.shapes.more
     float_ = jnp.result_type(float)
     wanted = {
@@ -162,7 +162,7 @@ def shaped(bench: EnvironmentBench) -> None:
     require(
         isinstance(view.oracle, Oracle),
         "observe must fill in view.oracle, as in view._replace(oracle=jfed.Oracle(success_rate, latency_s)); only"
-        " schemes that declare it see it.",
+        " schemes that declare needs_oracle see it.",
     )
     wanted |= {f"view.oracle.{name}": (getattr(view.oracle, name), (K,), float_) for name in Oracle._fields}
     for name, (x, shape, dtype) in wanted.items():
@@ -178,31 +178,33 @@ def shaped(bench: EnvironmentBench) -> None:
     resources = bench.dims.resources
     if bench.costs is None:
         fine = outcome.costs is None or outcome.costs.step.shape == outcome.costs.exchange.shape == (1, K)
-        require(fine, "An outcome has costs of which the world's costs(num_clients) says nothing: define it, too.")
+        require(
+            fine, "outcome.costs has other shapes than (1, clients), but costs(num_clients) is None: define it, too."
+        )
     else:
         require(
             outcome.costs is not None and outcome.costs.step.shape == outcome.costs.exchange.shape == (resources, K),
-            f"costs(num_clients) speaks of {resources} types of resources, so that outcome.costs must have a step and"
-            f" an exchange of shape {[resources, K]}.",
+            f"costs(num_clients) has {resources} types of resources, so outcome.costs must have a step and an exchange"
+            f" of shape {[resources, K]}.",
         )
 
 
 def own_way(bench: EnvironmentBench) -> str | None:
-    """Draws that depend on seed and round alone, never on who is selected."""
+    """Check that draws depend on seed and round alone, never on which clients are selected."""
     (_, view, outcome), (_, seen, other), (_, elsewhere, then) = bench.walked.values()
     pairs = {"available": (view.available, seen.available), "to return": (outcome.succeeded, other.succeeded)}
     for name, (one, two) in pairs.items():
         require(
             (one[0] == two[0]).all(),
-            f"Who is {name} in the first round depends on who is selected: draw for all clients, whoever is selected,"
-            " so that all schemes meet the same world.",
+            f"Which clients are {name} in the first round depends on the cohort: draw for all clients, selected or not,"
+            " so that all schemes get the same world.",
         )
     moving = zip(jax.tree.leaves((view, outcome)), jax.tree.leaves((elsewhere, then)), strict=True)
     return "deterministic" if all(np.array_equal(a, b, a.dtype.kind == "f") for a, b in moving) else None
 
 
 def sound(bench: EnvironmentBench) -> None:
-    """Finite times that are not negative, finite contexts, and chances in [0, 1]."""
+    """Check that times are finite and not negative, contexts finite, and success rates in [0, 1]."""
     _, view, outcome = bench.together[1]
     numbers = {"latency_s": outcome.latency_s, "idle_s": outcome.idle_s, "oracle.latency_s": view.oracle.latency_s}
     if outcome.costs is not None:
@@ -215,13 +217,13 @@ def sound(bench: EnvironmentBench) -> None:
             f" {bad[:1].sum():g}.",
         )
     require_numbers(bench, {name: seen[0] for name, seen in bench.walked.items()})
-    require(np.isfinite(view.context).all(), "What clients report (view.context) must be finite.")
+    require(np.isfinite(view.context).all(), "The contexts of clients (view.context) must be finite.")
     rate = view.oracle.success_rate
     require(((rate >= 0) & (rate <= 1)).all(), "oracle.success_rate must lie in [0, 1].")
 
 
 def frequencies(bench: EnvironmentBench) -> str | None:
-    """Availability and chances of returning as often as the world says."""
+    """Check that clients are available and return as often as the world declares."""
     bench.shapes  # noqa: B018
     member, visit = bench.member, bench.on_device()
 
@@ -230,7 +232,7 @@ def frequencies(bench: EnvironmentBench) -> str | None:
 
         def drawn(key: Array) -> tuple[Array, Array, Array]:
             _, view, outcome = bench.round(member, key, start, jnp.int32(1), visit)
-            assert view.oracle is not None  # another rule asks for it
+            assert view.oracle is not None  # another rule requires it
             return view.available, outcome.succeeded, view.oracle.success_rate
 
         return jax.vmap(drawn)(jax.random.split(jax.random.fold_in(key, 1), EACH))
@@ -241,24 +243,24 @@ def frequencies(bench: EnvironmentBench) -> str | None:
     apart = draws.apart(available.mean((1, 2))[:, None] - chance)
     require(
         apart is None,
-        f"Clients are available in {available.mean():.4g} of the draws, and expected_availability says {chance:g}.",
+        f"Clients are available in {available.mean():.4g} of the draws, but expected_availability says {chance:g}.",
     )
     apart = draws.apart(succeeded - rate, rate * (1 - rate), slack=5e-3)
     client = apart[0] if apart else 0
     require(
         apart is None,
-        f"Client {client} would return in {succeeded[:, client].mean():.4g} of the draws, and oracle.success_rate says"
+        f"Client {client} would return in {succeeded[:, client].mean():.4g} of the draws, but oracle.success_rate says"
         f" {rate[:, client].mean():.4g}.",
     )
     return None
 
 
 def sweeps(bench: EnvironmentBench) -> None:
-    """A run from end to end, and one program for two values of each number."""
+    """Check that a run works from end to end, with one program for two values of each number."""
     bench.shapes  # noqa: B018
     results = sweep({"environment": [bench.options, *bench.varied.values()]}, selector="uniform")
     time = results["round_time_s"]
-    require(np.isfinite(time).all() and (time >= 0).all(), "In a run of a few rounds a round's time is not finite.")
+    require(np.isfinite(time).all() and (time >= 0).all(), "In a run of a few rounds a time is negative or not finite.")
 
 
 RULES: Rules = (

@@ -1,4 +1,4 @@
-"""What a check finds: a rule of a room that a member keeps, or one sentence that says how it breaks it."""
+"""Findings of a check: for each rule, that a member keeps it, or one sentence that says how it breaks it."""
 
 import re
 import traceback
@@ -11,11 +11,11 @@ from jfed.core.errors import ConfigError
 
 Value = TypeVar("Value")
 HINTS = {  # what to do about jax's own errors, by the name of their class
-    "TracerBoolConversionError": "a value of a run cannot decide an `if` of Python: use jnp.where or jax.lax.cond",
-    "ConcretizationTypeError": "a value of a run cannot be a size or a Python number: use a static field or a mask",
-    "TracerIntegerConversionError": "a value of a run cannot be a size or an index of Python: use a mask or jnp.take",
-    "TracerArrayConversionError": "NumPy cannot work on values of a run: use jax.numpy",
-    "NonConcreteBooleanIndexError": "an array cannot shrink to where a mask holds: use jnp.where",
+    "TracerBoolConversionError": "a traced value cannot decide a Python `if`: use jnp.where or jax.lax.cond",
+    "ConcretizationTypeError": "a traced value cannot be a size or a Python number: use a static field or a mask",
+    "TracerIntegerConversionError": "a traced value cannot be a size or a Python index: use a mask or jnp.take",
+    "TracerArrayConversionError": "NumPy cannot compute with traced values: use jax.numpy",
+    "NonConcreteBooleanIndexError": "a mask cannot change the size of an array: use jnp.where",
     "UnexpectedTracerError": "a value of one trace was kept in Python for another: return it in the state",
 }
 LONGEST = 240
@@ -25,10 +25,10 @@ class Finding(NamedTuple):
     """One rule, and whether a member keeps it.
 
     Attributes:
-        member: its name.
-        rule: in a word or two.
-        sentence: what is wrong and what to do; None where the rule holds.
-        note: what else there is to say, such as that a scheme draws nothing.
+        member: name of the member.
+        rule: name of the rule.
+        sentence: what is wrong and what to do; None if the rule holds.
+        note: a further remark, such as that a scheme draws nothing.
     """
 
     member: str
@@ -38,7 +38,12 @@ class Finding(NamedTuple):
 
 
 class Broken(Exception):
-    """A rule is broken. Attributes: sentence: what is wrong and what to do; rule: another one that is meant."""
+    """The error of a broken rule.
+
+    Attributes:
+        sentence: what is wrong and what to do.
+        rule: name of the broken rule, if it is not the one that was tried.
+    """
 
     def __init__(self, sentence: str, rule: str = "") -> None:
         super().__init__(sentence)
@@ -46,7 +51,11 @@ class Broken(Exception):
 
 
 class Failed(Exception):
-    """A function of a member raised an error, which is the cause. Attributes: function: its name."""
+    """The error of a member's function that raised another error, which is the cause.
+
+    Attributes:
+        function: name of the function.
+    """
 
     def __init__(self, function: str) -> None:
         super().__init__(function)
@@ -54,11 +63,11 @@ class Failed(Exception):
 
 
 class Untried(Exception):
-    """A rule cannot be tried, since something that it needs has failed before, and that was said."""
+    """The error of a rule that cannot be tried, because something that it needs is missing or has failed before."""
 
 
 class shared(Generic[Value]):
-    """A property of a bench that is made once; where that fails, whoever asks again finds it untried."""
+    """A property of a bench that is computed once; after a failure, each further access raises `Untried`."""
 
     def __init__(self, make: Callable[[Any], Value]) -> None:
         self.make, self.name = make, make.__name__
@@ -69,7 +78,7 @@ class shared(Generic[Value]):
     @overload
     def __get__(self, bench: object, owner: type[Any]) -> Value: ...
     def __get__(self, bench: Any, owner: type[Any]) -> Any:
-        """Return the value, or raise `Untried` where it could not be made before."""
+        """Return the value, or raise `Untried` if computing it failed before."""
         if bench is None:
             return self
         made = bench.__dict__.setdefault("made", {})
@@ -82,7 +91,7 @@ class shared(Generic[Value]):
 
 
 Rules = Iterable[tuple[str, Callable[[Any], str | None]]]
-"""Names of rules, and functions of a bench: they raise where the rule is broken and may return a note."""
+"""Names of rules, and functions of a bench, which raise if the rule is broken and may return a note."""
 
 
 def require(condition: Any, sentence: str, rule: str = "") -> None:
@@ -92,13 +101,13 @@ def require(condition: Any, sentence: str, rule: str = "") -> None:
 
 
 def findings(member: str, home: Path | None, rules: Rules, bench: Any, only: Collection[str] = ()) -> list[Finding]:
-    """Return what each rule finds; rules that need what failed in another are left out.
+    """Return the finding of each rule, without rules that could not be tried because another failed.
 
     Args:
-        member: its name.
-        home: file of the member's own code, by which errors are located.
-        rules: of its room, in the order of what needs what.
-        bench: what they ask.
+        member: name of the member.
+        home: file of the member's own code, in which errors are located.
+        rules: rules of its room; a rule comes after those that check what it needs.
+        bench: argument of the rules.
         only: rules to try; all of them by default.
     """
     found = []
@@ -132,13 +141,13 @@ def explained(error: Exception, home: Path | None) -> str:
 
 
 def located(error: BaseException, home: Path | None) -> str:
-    """Return where in a member's own file an error arose, as " (my_scheme.py:23)"; nothing where that is not known."""
+    """Return where in a member's own file an error arose, as " (my_scheme.py:23)"; "" if that is not known."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if home is not None and Path(frame.filename).resolve() == home]
     return f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
 
 
 def file_of(module: ModuleType | None) -> Path | None:
-    """Return the file of a module, if it has one."""
+    """Return the file of a module; None if it has none."""
     name = getattr(module, "__file__", None)
     return Path(name).resolve() if name else None

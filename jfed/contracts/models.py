@@ -1,4 +1,4 @@
-"""Rules for models: finite logits and gradients, each image by itself, in both precisions."""
+"""Rules for models: finite logits and gradients, logits that depend on their own image alone, both precisions."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class ModelBench(Bench):
 
     @shared
     def inputs(self) -> Inputs:
-        """The smallest images that the model takes."""
+        """The smallest images that the model accepts."""
         refused: Exception | None = None
         for shape in SHAPES:
             inputs = Inputs(shape, CLASSES, 16.0, 0.4, 0.3)
@@ -58,13 +58,13 @@ class ModelBench(Bench):
 
     @shared
     def weights(self) -> Any:
-        """Random weights, host arrays: those that a model begins with may all be zero."""
+        """Random weights as host arrays, since the first weights of a model may all be zero."""
         normal = np.random.default_rng(1).normal
         return jax.tree.map(lambda w: normal(0, 0.1, w.shape).astype(w.dtype), self.shapes[0])
 
     @shared
     def answers(self) -> tuple[Any, Any, Any]:
-        """Logits and their gradient; logits of the images turned round, and of the first one among blanks."""
+        """Logits and their gradient; logits of the images in reverse order, and of the first one among blanks."""
         member = self.member
 
         @jax.jit
@@ -82,7 +82,7 @@ class ModelBench(Bench):
 
 
 def fixed(bench: Bench) -> None:
-    """All fields are static: a model, like a data set, has no numbers that a sweep could change in one program."""
+    """Check that all fields are static: like a data set, a model has no numbers to sweep over in one program."""
     dynamic = dynamic_names(type(bench.options))
     require(
         not dynamic,
@@ -92,7 +92,7 @@ def fixed(bench: Bench) -> None:
 
 
 def shaped(bench: ModelBench) -> None:
-    """Logits of each image, a loss and a verdict of each, and a penalty that is one number."""
+    """Check that each image has logits, a loss and a verdict, and that the penalty is one number."""
     weights, logits, grades = bench.shapes
     require(
         bool(jax.tree.leaves(weights)) and all(w.dtype == jnp.float32 for w in jax.tree.leaves(weights)),
@@ -113,21 +113,21 @@ def shaped(bench: ModelBench) -> None:
 
 
 def begins(bench: ModelBench) -> str | None:
-    """First weights that are finite and follow from the key."""
+    """Check that the first weights are finite and depend on the key alone."""
     bench.shapes  # noqa: B018
     init = jax.jit(bench.member.init)
     first, again, other = (jax.tree.leaves(host(init(jax.random.key(s)))) for s in (0, 0, 1))
     require(all(np.isfinite(w).all() for w in first), "The first weights are not all finite.")
     require(
         all((a == b).all() for a, b in zip(first, again, strict=True)),
-        "The first weights are other ones when they are drawn again from the same key.",
+        "The first weights differ when they are drawn again from the same key.",
     )
     same = all((a == b).all() for a, b in zip(first, other, strict=True))
     return "begins with the same weights whatever the key" if same else None
 
 
 def learns(bench: ModelBench) -> None:
-    """Finite logits, and gradients that are finite and not all zero."""
+    """Check that logits, losses and the penalty are finite, and gradients finite and not all zero."""
     (logits, gradient), *_ = bench.answers
     require(np.isfinite(logits).all(), "Logits of random weights are not finite.")
     leaves = jax.tree_util.tree_leaves_with_path(gradient)
@@ -142,27 +142,27 @@ def learns(bench: ModelBench) -> None:
 
 
 def alone(bench: ModelBench) -> None:
-    """An image's logits are the same whatever else is in its batch, which may be of one image."""
+    """Check that an image's logits do not depend on the rest of its batch, which may be of one image."""
     (logits, _), turned, lone = bench.answers
     pairs = ((turned[::-1], logits), (lone[0], logits[0]))
     require(
         all(np.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in pairs),
-        "An image's logits depend on the other images of its batch: leave out what mixes them, such as batch"
-        " normalisation, for padding is in every batch.",
+        "An image's logits depend on the other images of its batch: leave out layers that mix images, such as batch"
+        " normalisation, since batches are padded.",
     )
     shape = traced("the module", bench.member.logits, bench.shapes[0], bench.images[:1]).shape
-    require(shape == (1, *logits.shape[1:]), f"Logits of a batch of one image have shape {list(shape)}.")
+    require(shape == (1, *logits.shape[1:]), f"Logits of one image must be (1, classes), found shape {list(shape)}.")
 
 
 def pure(bench: ModelBench) -> None:
-    """No side effects: the same program whenever it is traced, no leaks, no callbacks."""
+    """Check that there are no side effects: the same program in each trace, no leaks, no callbacks."""
     bench.shapes  # noqa: B018
     member = bench.member
     require_pure(lambda key, images: member.logits(member.init(key), images), jax.random.key(0), bench.images)
 
 
 def wide(bench: ModelBench) -> None:
-    """In double precision weights and logits are float64."""
+    """Check that weights and logits are float64 in double precision."""
     bench.shapes  # noqa: B018
     with jax.enable_x64(True):
         weights = traced("the module's init", bench.member.init, jax.random.key(0))
@@ -175,7 +175,7 @@ def wide(bench: ModelBench) -> None:
 
 
 def trains(bench: ModelBench) -> str | None:
-    """A run of a few rounds from end to end, on the digits, where the model takes images of 8 x 8 pixels."""
+    """Check that a run of a few rounds on the digits works, if the model accepts images of 8 x 8 pixels."""
     bench.shapes  # noqa: B018
     if bench.inputs.shape != SHAPES[0]:
         return "not trained here, since it refuses images of 8 x 8 pixels"

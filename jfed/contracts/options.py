@@ -1,6 +1,6 @@
 """Rules for the options of every member: a frozen dataclass, its names, its params and its static half.
 
-A bench holds one member's options and what its rules share; each room has its own.
+A bench holds one member's options and the values that its rules share; each room has its own bench.
 """
 
 import dataclasses
@@ -22,15 +22,15 @@ from jfed.core.types import Dims, Problem
 
 K, ROUNDS, BATCH = 8, 24, 4
 SIZES = (5, 1, 7, 20, 3, 3, 9, 2)  # images of each client
-ANSWERS = (0.45, 0.25, 1, 2, 3, 5)  # for a field whose default is no number
+ANSWERS = (0.45, 0.25, 1, 2, 3, 5)  # values to try for a field, after changes of its default
 
 
 class Bench:
     """One member under test.
 
     Attributes:
-        given: its options, or their class.
-        room: of the catalogue.
+        given: the member's options, or their class.
+        room: its room in the catalogue.
     """
 
     def __init__(self, given: Any, room: catalog.Room) -> None:
@@ -43,7 +43,7 @@ class Bench:
 
     @property
     def home(self) -> Path | None:
-        """The file in which the member is defined."""
+        """The file in which the member is defined; None if there is none."""
         return file_of(sys.modules.get(self.kind.__module__))
 
     @shared
@@ -55,7 +55,7 @@ class Bench:
 
     @shared
     def problem(self) -> Problem:
-        """A setting that the member does not refuse."""
+        """The setting in which the member is checked."""
         return Problem(K, 3, ROUNDS, learning_rate=0.01)
 
     @shared
@@ -69,19 +69,23 @@ class Bench:
         return self.params_of(self.options, self.problem)
 
     def params_of(self, options: Any, problem: Problem) -> Any:
-        """Return the dynamic half of any options; an error names the function."""
+        """Return the dynamic half of any options.
+
+        Raises:
+            Failed: `params` raised an error.
+        """
         try:
             return options.params(problem)
         except Exception as error:
             raise Failed("params") from error
 
     def make(self, options: Any) -> Any:
-        """Return the member of some options."""
+        """Return the member that some options make."""
         return options.make(self.dims)
 
     @shared
     def member(self) -> Any:
-        """The member as the engine makes it, of the static half."""
+        """The member as the engine makes it, from the static half."""
         try:
             return self.make(static_half(self.options).options)
         except Exception as error:
@@ -89,24 +93,24 @@ class Bench:
 
     @shared
     def varied(self) -> dict[str, Any]:
-        """The options with another value of each dynamic field, where the member takes one that keeps all shapes."""
+        """Options with another value of a dynamic field, by field, if the member accepts one that keeps all shapes."""
         return {name: options for name, options, reshaped in self._variations if not reshaped}
 
     @shared
     def reshaping(self) -> list[str]:
-        """Dynamic fields of which each other value changes a shape in the params."""
+        """Dynamic fields of which each accepted value changes a shape in the params."""
         return [name for name, _, reshaped in self._variations if reshaped]
 
     @shared
     def _variations(self) -> list[tuple[str, Any, bool]]:
-        """A dynamic field, the options with another value of it, and whether that changes a shape."""
+        """Of each dynamic field: its name, the options with another value of it, and whether that changes a shape."""
         found = []
         for name in dynamic_names(self.kind):
             best = None
             for options in _changes(self.options, name):
                 try:
                     params = options.params(self.problem)
-                except Exception:  # the member refuses the value, however it says so
+                except Exception:  # the member refuses the value
                     continue
                 reshaped = _shapes(params) != _shapes(self.params)
                 if best is None or (best[2] and not reshaped):
@@ -129,7 +133,7 @@ def _changes(options: Any, name: str) -> Iterator[Any]:
         if fits(new, hint) and new != value:
             try:
                 yield dataclasses.replace(options, **{name: new})
-            except Exception:  # the member refuses the value as soon as it is made
+            except Exception:  # the member refuses the value when its options are made
                 continue
 
 
@@ -170,7 +174,7 @@ def _choices(hint: Any) -> Iterator[Any]:
 
 
 def frozen(bench: Bench) -> None:
-    """A frozen dataclass whose fields have defaults of their types, and static ones that can be hashed."""
+    """Check that the options are a frozen dataclass, with defaults of the fields' types and hashable static fields."""
     options = bench.options
     static_half(options)
     hash(options)
@@ -181,7 +185,7 @@ def frozen(bench: Bench) -> None:
             default = field.default_factory()
         require(
             default is not dataclasses.MISSING,
-            f"The field {field.name} has no default: every setting needs one, so that a name is enough to run.",
+            f"The field {field.name} has no default: every field needs one, so that a name is enough to run.",
         )
         wanted = getattr(known[field.name], "__name__", str(known[field.name]))
         require(
@@ -191,14 +195,14 @@ def frozen(bench: Bench) -> None:
 
 
 def named(bench: Bench) -> None:
-    """Names in small letters, which set fields that there are."""
+    """Check that names are in small letters and set existing fields."""
     kind, fields = bench.kind, {f.name for f in dataclasses.fields(bench.options)}
     names = kind.called()
     for name in names:
         for word in (name.name, *name.aliases):
             require(
                 re.fullmatch(r"[a-z0-9][a-z0-9.-]*", word) is not None,
-                f"A name has small letters, digits, . and -, found {word!r}.",
+                f"A name must consist of small letters, digits, . and -, found {word!r}.",
             )
         missing = ({*name.fields} | ({name.number} if name.number else set())) - fields
         require(not missing, f"The name {name.name!r} sets {', '.join(sorted(missing))}, which is no field.")
@@ -210,11 +214,11 @@ def named(bench: Bench) -> None:
         missing = {*changed} - fields
         require(not missing, f"The mode {mode!r} sets {', '.join(sorted(missing))}, which is no field.")
     words = [(name.name, bool(name.number)) for name in names]
-    require(len(set(words)) == len(words), f"Two of its names are the same: {', '.join(name for name, _ in words)}.")
+    require(len(set(words)) == len(words), f"Two names are the same, among {', '.join(name for name, _ in words)}.")
 
 
 def arrays(bench: Bench) -> str | None:
-    """Params that are NumPy arrays of numbers, the same for the same options, and of shapes that no number changes."""
+    """Check that params are NumPy arrays of numbers, equal for equal options, of shapes that no number changes."""
     again = bench.params_of(bench.options, bench.problem)
     for path, leaf in jax.tree_util.tree_leaves_with_path(bench.params):
         where = f"params{jax.tree_util.keystr(path)}"
@@ -227,7 +231,7 @@ def arrays(bench: Bench) -> str | None:
             leaf.dtype in (np.int32, np.float64, np.bool_),
             f"{where} must be int32, float64 or bool, found {leaf.dtype}: end params with jfed.as_arrays(Params, ...).",
         )
-    require(equal(again, bench.params), "params gives other numbers for the same options when it is asked again.")
+    require(equal(again, bench.params), "params gives other numbers for the same options when it is called again.")
     for size in (1, 2, K):
         try:
             other = bench.options.params(bench.problem._replace(cohort_size=size))
@@ -251,5 +255,5 @@ def arrays(bench: Bench) -> str | None:
 
 
 def made(bench: Bench) -> None:
-    """`make` works on the static half of the options: it reads no number."""
+    """Check that `make` works on the static half of the options, without a dynamic field."""
     bench.member  # noqa: B018

@@ -1,4 +1,4 @@
-"""What a trace of a member's functions tells without running them: shapes, side effects, and equal programs."""
+"""What a trace of a member's functions shows without running them: shapes, side effects, and equal programs."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from jfed.contracts.finding import Broken, Failed, require
 
 
 def traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the shapes that a member's function gives.
+    """Return the shapes of what a member's function returns.
 
     Raises:
         Failed: the function raised an error.
@@ -26,32 +26,32 @@ def traced(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def sketch(tree: Any) -> dict[str, tuple[Any, ...]]:
-    """Return shape, type and weakness of every leaf, by its path."""
+    """Return the shape and type of every leaf, and whether the type is weak, by path."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     return {jax.tree_util.keystr(path): (x.shape, x.dtype, x.weak_type) for path, x in leaves}
 
 
 def require_constant(before: Any, after: Any, what: str) -> None:
-    """Refuse a state whose structure, shapes or types differ from those before.
+    """Check that a state has the structure, shapes and types of the first one.
 
     Args:
-        before: shapes of the state that `init` gives.
-        after: of the one that another function gives.
-        what: the function, and what it gives, such as "update returns a state".
+        before: shapes of the state that `init` returns.
+        after: shapes of the state that another function returns.
+        what: that function and its result, such as "update returns a state".
     """
     old, new = sketch(before), sketch(after)
     same = jax.tree.structure(before) == jax.tree.structure(after)
     require(
         same and old.keys() == new.keys(),
-        f"{what} of another structure than init's: {jax.tree.structure(after)}, not {jax.tree.structure(before)}; what"
-        " init returns must be returned by every function, with the same names.",
+        f"{what} of another structure than init's: {jax.tree.structure(after)}, not {jax.tree.structure(before)}; every"
+        " function must return the structure that init returns, with the same names.",
     )
     for path, (shape, dtype, weak) in old.items():
         now = new[path]
         require(
             (shape, dtype) == now[:2],
             f"{what} in which state{path} is {_type(*now[:2])}, where init's is {_type(shape, dtype)}: cast or fill it,"
-            " so that it stays what it was.",
+            " so that shape and type stay the same.",
         )
         require(
             weak == now[2],
@@ -69,7 +69,13 @@ def _weak(weak: bool) -> str:
 
 
 class Program(NamedTuple):
-    """A traced program: its text, the arrays that it holds, and whether it calls back or prints."""
+    """A traced program.
+
+    Attributes:
+        text: its text.
+        constants: contents of the arrays that it holds.
+        effects: whether it calls back to Python or prints.
+    """
 
     text: str
     constants: tuple[bytes, ...]
@@ -91,24 +97,28 @@ def _bytes(constant: Any) -> bytes:
 
 
 def require_pure(function: Callable[..., Any], *arguments: Any) -> Program:
-    """Return a function's program; refuse one that changes from trace to trace, leaks a tracer or calls back."""
+    """Check that a function has no side effects, and return its program.
+
+    Raises:
+        Broken: the program changes from trace to trace, leaks a tracer, calls back to Python or prints.
+    """
     try:
         first, second = program(function, *arguments), program(function, *arguments)
     except Exception as error:
         if "UnexpectedTracerError" in {base.__name__ for base in type(error).__mro__}:
             raise Broken(
-                "keeps a value of one trace in Python and uses it in the next: all that lasts must be in the state that"
-                " the functions return."
+                "A function keeps a value of one trace in Python and uses it in the next: all that lasts must be in the"
+                " state that the functions return."
             ) from error
         raise
     require(
         first[:2] == second[:2],
-        "gives another program when it is traced a second time: it keeps or draws something in Python (a counter, a"
-        " list, numpy.random), which must be in the state, or drawn from the key.",
+        "A function gives another program when it is traced a second time: it keeps or draws something in Python (a"
+        " counter, a list, numpy.random), which must be in the state, or drawn from the key.",
     )
     require(
         not first.effects,
-        "calls back to Python or prints while it runs: a run must be a pure function of its key and its state.",
+        "A function calls back to Python or prints while it runs: it must be a pure function of its key and its state.",
     )
     try:
         with jax.checking_leaks():
@@ -116,15 +126,15 @@ def require_pure(function: Callable[..., Any], *arguments: Any) -> Program:
     except Exception as error:
         require(
             "eaked" not in str(error),
-            "keeps a value of a trace in Python after it ends: all that lasts must be in the state that the functions"
-            " return.",
+            "A function keeps a value of a trace in Python after it ends: all that lasts must be in the state that the"
+            " functions return.",
         )
         raise
     return first
 
 
 def equal(a: Any, b: Any, close: bool = False) -> bool:
-    """Return whether two trees of host arrays are the same bit for bit, or up to rounding."""
+    """Return whether two trees of host arrays are the same bit for bit, or, if `close`, up to rounding."""
     pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
     return all(_close(x, y) if close and np.asarray(x).dtype.kind == "f" else _same(x, y) for x, y in pairs)
 
@@ -138,7 +148,7 @@ def _same(x: Any, y: Any) -> bool:
 
 
 def host(tree: Any) -> Any:
-    """Return a copy of a tree's arrays on the host, keys as their words."""
+    """Return a copy of a tree's arrays on the host, with random keys as their words."""
 
     def one(x: Any) -> Any:
         return jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x

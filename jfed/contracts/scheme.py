@@ -1,7 +1,7 @@
-"""A scheme under test: how it walks through the rounds of a made-up world.
+"""A scheme under test: how it walks through the rounds of made-up worlds.
 
-One program walks through several cases: small and large cohorts, clients that are away, and rounds in which nobody
-returns, losses are NaN or nobody has images.
+One program walks through several cases: small and large cohorts, clients that are away, and rounds in which no client
+returns, losses are NaN or no client has images.
 """
 
 from typing import Any, NamedTuple
@@ -25,12 +25,12 @@ class Case(NamedTuple):
     """A made-up world.
 
     Attributes:
-        seed: of the key.
-        params: of the scheme.
-        away: who cannot be asked, (rounds, K).
-        came: who would return.
-        loss: of each client.
-        num_samples: images of each client.
+        seed: seed of the key.
+        params: params of the scheme.
+        away: (rounds, K), whether each client is away, and so cannot be selected.
+        came: (rounds, K), whether it would return.
+        loss: (rounds, K), its loss.
+        num_samples: (K,), its number of images.
     """
 
     seed: Any
@@ -42,7 +42,14 @@ class Case(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a scheme did in each round; leading axis rounds, and cases before it."""
+    """What a scheme did in each round; leading axis rounds, after an axis of cases if there are several.
+
+    Attributes:
+        state: state after the round.
+        cohort: the cohort.
+        asked: whether each client was probed.
+        watched: what `watch` returned.
+    """
 
     state: Any
     cohort: Cohort
@@ -81,7 +88,7 @@ class SelectorBench(WalkBench):
         near = rng.uniform(size=(ROUNDS, K)) < 0.4
         loss, came = rng.uniform(0.5, 3, (ROUNDS, K)), rng.uniform(size=(ROUNDS, K)) < 0.6
         plain = Case(0, self.params, np.zeros((ROUNDS, K), bool), came, loss, np.array(SIZES, np.int32))
-        near[3] = True  # a round without anybody
+        near[3] = True  # a round without available clients
         worlds = {
             "everybody is there": plain,
             "with another key": plain._replace(seed=1),
@@ -104,7 +111,7 @@ class SelectorBench(WalkBench):
         return int(name.removeprefix("k = ")) if name.startswith("k = ") else self.problem.cohort_size
 
     def view(self, t: Any, case: Case, oracle: bool) -> View:
-        """Return what is known in a round of a case."""
+        """Return the view in round t of a case."""
         index = jnp.arange(K)
         context = 1 + 0.5 * jnp.sin(jnp.arange(K * len(FEATURES)) + t).reshape(K, -1)
         nothing = jnp.full(K, jnp.nan, jnp.result_type(float))
@@ -113,7 +120,7 @@ class SelectorBench(WalkBench):
         return View(t, jnp.int32(ROUNDS), ~away, jnp.asarray(case.num_samples), context, nothing, nothing, truth)
 
     def answered(self, view: View, probe: Probe, loss: Array) -> View:
-        """Return the view with the answers of those who were asked; as in the engine, a loss that broke is infinite."""
+        """Return the view with the answers of the probed clients; as in the engine, a NaN loss counts as infinite."""
         told = jnp.where(view.num_samples == 0, 0.0, jnp.where(jnp.isnan(loss), jnp.inf, loss))
         right = jnp.where((view.num_samples == 0) | jnp.isnan(loss), jnp.nan, 1 / (1 + loss))
         return view._replace(
@@ -121,7 +128,7 @@ class SelectorBench(WalkBench):
         )
 
     def chosen(self, member: Any, key: Array, state: Any, t: Any, case: Case) -> tuple[Any, View, Cohort, Any]:
-        """Return state, view, cohort and who was asked, in a round."""
+        """Return the state, the view, the cohort and the probed clients of round t."""
         view, loss = self.view(t, case, member.needs_oracle), jnp.asarray(case.loss)[t - 1]
         asked = jnp.zeros(K, bool)
         if member.probe is not None:
@@ -138,7 +145,7 @@ class SelectorBench(WalkBench):
         return Facts(**wanted)
 
     def told(self, member: Any, view: View, cohort: Cohort, t: Any, case: Case) -> Feedback:
-        """Return what the server learns in a round."""
+        """Return the feedback in round t."""
         loss, came = jnp.asarray(case.loss)[t - 1], jnp.asarray(case.came)[t - 1]
         back = cohort.selected & came
         waited = jnp.where(cohort.selected, view.context.sum(-1), 0.0)
@@ -163,12 +170,12 @@ class SelectorBench(WalkBench):
         return start, jax.lax.scan(step, start, jnp.arange(1, ROUNDS + 1, dtype=jnp.int32))[1]
 
     def trace(self, case: Case, oracle: bool | None = None) -> Shapes:
-        """Return the shapes that each function gives: the states, what is shown and the cohort."""
+        """Return the shapes of what each function returns: the states, the watched numbers and the cohort."""
         member, key, t = self.member, jax.random.key(0), jnp.int32(1)
         seen = member.needs_oracle if oracle is None else oracle
         facts = ", ".join(Facts._fields)
         wrong = next((name for name in member.wants if name not in Facts._fields), None)
-        require(wrong is None, f"wants names a fact {wrong!r} that there is not; the choices are: {facts}.")
+        require(wrong is None, f"wants names an unknown fact {wrong!r}; the choices are: {facts}.")
         start = traced("init", member.init, key, case.params)
         view = traced("view", lambda: self.view(t, case, seen))
         if member.probe is not None:

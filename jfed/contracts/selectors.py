@@ -1,4 +1,4 @@
-"""Rules for client selection schemes: exact masks, fixed shapes, honest keys, no peeking, one trace per sweep."""
+"""Rules for selection schemes: valid masks, fixed shapes, true inclusion probabilities, no peeking, one program."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from jfed.core.types import Cohort
 
 
 def slots(bench: SelectorBench) -> None:
-    """A static bound on the cohort from k to K, and a first cohort within it."""
+    """Check that the static bound on the cohort is from k to K, and that the first cohort is within it."""
     for name in bench.cases:
         problem = bench.problem._replace(cohort_size=bench.size(name))
         most, first = bench.options.slots(problem), bench.options.first_cohort(problem)
@@ -32,7 +32,7 @@ def slots(bench: SelectorBench) -> None:
 
 
 def functions(bench: SelectorBench) -> str | None:
-    """Functions that can be traced, give what they should, and look at the truth only where that is declared."""
+    """Check that functions can be traced, return what they should, and look at the truth only if that is declared."""
     try:
         bench.shapes  # noqa: B018
     except Failed as error:
@@ -43,15 +43,15 @@ def functions(bench: SelectorBench) -> str | None:
         except Exception:
             raise error from error.__cause__
         raise Broken(
-            f"{error.function} looks at view.oracle, which only a scheme sees that says so: return"
-            " jfed.Selector(..., needs_oracle=True), and tables will mark it.",
+            f"{error.function} looks at view.oracle, which is shown only to a scheme that declares it: return"
+            " jfed.Selector(..., needs_oracle=True), and tables will mark the scheme.",
             "oracle",
         ) from error
     return "sees the truth" if bench.member.needs_oracle else None
 
 
 def masks(bench: SelectorBench) -> None:
-    """At most as many clients as slots, none who is away, and nobody where all are."""
+    """Check that some clients are selected, at most as many as slots, and none that is away."""
     for name, seen in bench.walked.items():
         chosen = seen.cohort.selected
         most = bench.options.slots(bench.problem._replace(cohort_size=bench.size(name)))
@@ -59,26 +59,26 @@ def masks(bench: SelectorBench) -> None:
         if away.any():
             t, client = np.argwhere(away)[0]
             raise Broken(
-                f"A client is selected that is away (client {client} in round {t + 1}, where {name}): choose among"
+                f"A client that is away is selected (client {client} in round {t + 1}, where {name}): choose among"
                 " view.available, as in jfed.ops.smallest(score, params.k, among=view.available)."
             )
         t = int(chosen.sum(-1).argmax())
         require(
             chosen[t].sum() <= most,
-            f"{chosen[t].sum()} clients are selected in round {t + 1}, where {name}, and slots says at most {most}:"
+            f"{chosen[t].sum()} clients are selected in round {t + 1}, where {name}, but slots says at most {most}:"
             " return more from slots, or select fewer.",
         )
     everybody = bench.walked["everybody is there"].cohort.selected
-    require(everybody.any(), "Nobody is ever selected, though everybody is there.")
+    require(everybody.any(), "No client is ever selected, though all are available.")
 
 
 def sound(bench: SelectorBench) -> None:
-    """Numbers stay numbers where nobody is there or returns, losses are NaN, or nobody has images."""
+    """Check that no number of the state becomes NaN, even if no client is available, returns or has images."""
     require_numbers(bench, {name: seen.state for name, seen in bench.walked.items()})
 
 
 def inclusion(bench: SelectorBench) -> str | None:
-    """Probabilities in [0, 1], 0 for who is away; or NaN throughout."""
+    """Check that inclusion probabilities are in [0, 1], and 0 for clients that are away, or NaN throughout."""
     given = [~np.isnan(seen.cohort.inclusion) for seen in bench.walked.values()]
     if not any(mask.any() for mask in given):
         return "no inclusion probabilities"
@@ -87,7 +87,7 @@ def inclusion(bench: SelectorBench) -> str | None:
         require(
             not np.isnan(p).any(),
             f"Inclusion probabilities are NaN for some clients or rounds only, where {name}: give all of them, with 0"
-            " for who is away, or NaN throughout.",
+            " for clients that are away, or NaN throughout.",
         )
         require(
             (p >= 0).all() and (p <= 1 + 1e-6).all(),
@@ -105,7 +105,7 @@ def inclusion(bench: SelectorBench) -> str | None:
 
 
 def frequencies(bench: SelectorBench) -> str | None:
-    """Inclusion probabilities that are the frequencies of many draws, and sum to the cohort's size."""
+    """Check that inclusion probabilities are the frequencies of many draws, and sum to the cohort's size."""
     if np.isnan(bench.walked["everybody is there"].cohort.inclusion).any():
         return "no inclusion probabilities"
     if not bench.options.keeps_inclusion():
@@ -135,7 +135,7 @@ def frequencies(bench: SelectorBench) -> str | None:
         if apart is not None:
             client, many = apart
             raise Broken(
-                f"Client {client} is selected in {selected[:, client].mean():.4g} of {len(p)} draws {name}, and its"
+                f"Client {client} is selected in {selected[:, client].mean():.4g} of {len(p)} draws {name}, but its"
                 f" inclusion probability is {p[:, client].mean():.4g}, {many:.3g} standard errors apart: draw with"
                 " jfed.ops.exact_inclusion, or give NaN."
             )
@@ -143,7 +143,7 @@ def frequencies(bench: SelectorBench) -> str | None:
 
 
 def importance(bench: SelectorBench) -> None:
-    """Factors of clients' weights that are finite and not negative."""
+    """Check that the factors of clients' weights are finite and not negative."""
     for name, seen in bench.walked.items():
         factor = seen.cohort.importance
         require(
@@ -153,26 +153,26 @@ def importance(bench: SelectorBench) -> None:
 
 
 def keys(bench: SelectorBench) -> str | None:
-    """The same key gives the same choices; a scheme that uses none is deterministic."""
+    """Return a note if another key gives the same choices: the scheme is deterministic. No scheme breaks this rule."""
     one, other = (bench.walked[name].cohort.selected for name in ("everybody is there", "with another key"))
     return "deterministic" if (one == other).all() else None
 
 
 def asks(bench: SelectorBench) -> str | None:
-    """Only clients that are there are asked for their loss."""
+    """Check that only available clients are probed for their loss."""
     if bench.member.probe is None:
         wants = ", ".join(bench.member.wants)
         return f"wants {wants} of the clients, which needs training" if wants else None
     for name, seen in bench.walked.items():
         require(
             not (seen.asked & bench.cases[name].away).any(),
-            f"probe asks a client that is away, where {name}: ask among view.available.",
+            f"probe asks a client that is away, where {name}: choose among view.available.",
         )
     return "asks clients for their loss, which needs training"
 
 
 def sweeps(bench: SelectorBench) -> str | None:
-    """A run from end to end, and one program for two values of each number."""
+    """Check that a run works from end to end, with one program for two values of each number."""
     bench.shapes  # noqa: B018
     asking = bench.member.probe is not None or len(bench.member.wants) > 0
     settings = {"selector": [bench.options, *bench.varied.values()]}
@@ -180,7 +180,7 @@ def sweeps(bench: SelectorBench) -> str | None:
     many = results["num_selected"]
     require(
         (many >= 0).all() and many.any() and np.isfinite(results["round_time_s"]).all(),
-        "In a run of a few rounds nobody is ever selected, or a round's time is not finite.",
+        "In a run of a few rounds no client is ever selected, or a round's time is not finite.",
     )
     return None
 

@@ -1,4 +1,4 @@
-"""Rules for data sources: a sound data set, the same whenever it is loaded."""
+"""Rules for data sources: a valid data set, the same whenever it is loaded."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class DataBench(Bench):
 
     @shared
     def data(self) -> Dataset:
-        """The data set; `Untried` where its files are not here."""
+        """The data set; access raises `Untried` if its files are not on this machine."""
         made = self.loaded()
         require(
             isinstance(made, Dataset),
@@ -25,7 +25,12 @@ class DataBench(Bench):
         return made
 
     def loaded(self) -> Any:
-        """Load it anew."""
+        """Return the data set, loaded anew.
+
+        Raises:
+            Untried: its files are not on this machine.
+            Failed: `load` raised another error.
+        """
         try:
             return self.options.load()
         except DataError as error:
@@ -40,7 +45,7 @@ class DataBench(Bench):
 
 
 def loads(bench: DataBench) -> str | None:
-    """`load` gives a data set, where its files are."""
+    """Check that `load` returns a data set, or note that its files are not on this machine."""
     try:
         bench.data  # noqa: B018
     except Untried as error:
@@ -49,14 +54,17 @@ def loads(bench: DataBench) -> str | None:
 
 
 def sound(bench: DataBench) -> None:
-    """Examples that are uint8 or finite float32, test examples like them, and labels of known classes."""
+    """Check that examples are uint8 or finite float32, test examples like them, and labels those of known classes."""
     data = bench.data
     for name in ("images", "test_images"):
         array = getattr(data, name)
         require(array.dtype in (np.uint8, np.float32), f"{name} must be uint8 or float32, found {array.dtype}.")
         require(array.dtype == np.uint8 or np.isfinite(array).all(), f"{name} must be finite.")
     alike = (data.images.dtype, data.images.shape[1:]) == (data.test_images.dtype, data.test_images.shape[1:])
-    require(data.images.ndim >= 2 and len(data.images) > 0 and alike, "test_images must be like images, (N, ...).")
+    require(
+        data.images.ndim >= 2 and len(data.images) > 0 and alike,
+        "images must hold examples, and test_images must be like images.",
+    )
     for name, of in (("labels", data.images), ("test_labels", data.test_images)):
         labels = getattr(data, name)
         require(
@@ -70,7 +78,7 @@ def sound(bench: DataBench) -> None:
 
 
 def owned(bench: DataBench) -> str | None:
-    """Owners that are said to be there, and one for each example."""
+    """Check that the data set has owners if `has_owners` says so, one for each example."""
     owners = bench.data.owners
     require(
         bench.options.has_owners() == (owners is not None),
@@ -86,7 +94,7 @@ def owned(bench: DataBench) -> str | None:
 
 
 def same(bench: DataBench) -> None:
-    """The same data whenever they are loaded: what is drawn is drawn from a seed among the fields."""
+    """Check that `load` gives the same data each time: draws must depend on a seed among the fields alone."""
     require(
         bench.data.digest == bench.loaded().digest,
         "load gives other data when it is called again: draw from numpy.random.default_rng(self.seed).",

@@ -21,16 +21,16 @@ NUM_ROUNDS = 3
 def sweep(
     settings: Mapping[str, Sequence[Any]], cohort_size: int = 3, training: bool = False, **more: Any
 ) -> dict[str, np.ndarray]:
-    """Return the results of runs over settings of one member, by name of variable.
+    """Return the results of a sweep over settings of one member, by name of variable.
 
     Args:
         settings: options at one path, such as {"selector": [...]}; the first are the defaults.
         cohort_size: k.
         training: whether clients train.
-        more: other settings by path, two underscores for a dot.
+        more: other settings by path, with two underscores for a dot.
 
     Raises:
-        Broken: they are not one program.
+        Broken: the sweep compiles more than one program.
         Failed: the run raised an error.
     """
     base = Config(K, cohort_size, NUM_ROUNDS, training=TINY if training else None)
@@ -49,7 +49,7 @@ def sweep(
     programs = max(len(groups), len(simulate.TRACES) - before)
     require(
         programs == 1,
-        f"A sweep over its numbers compiles {programs} programs, not one: a shape or a Python value depends on a"
-        " dynamic number, or a state changes its type.",
+        f"A sweep over the member's numbers compiles {programs} programs, not one: a shape or a Python value depends on"
+        " a dynamic number, or a state changes its type.",
     )
     return {str(name): np.asarray(x.values) for name, x in results.data_vars.items()}

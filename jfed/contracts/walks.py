@@ -1,7 +1,8 @@
-"""Walks: what members of a room do in some rounds of made-up cases, and the rules that ask nothing else.
+"""Walks of members through some rounds of made-up cases, and the rules that need nothing else.
 
-A room says what a case is, how a member walks through its rounds and which shapes its functions give. That a state
-never changes its types, that functions are pure, and that a batch of runs is many runs follow for all rooms alike.
+A room defines its cases, how a member walks through their rounds, and which shapes its functions return. The rules are
+the same for all rooms: a state never changes its types, functions are pure, and a batch of runs gives what single runs
+give.
 """
 
 import abc
@@ -18,12 +19,12 @@ from jfed.contracts.programs import equal, host, program, require_constant, requ
 
 
 class Shapes(NamedTuple):
-    """What a member's functions give, by a trace of each.
+    """The shapes of what a member's functions return, from a trace of each.
 
     Attributes:
-        states: by what they are, such as "update returns a state"; "init" is the first.
-        shown: what `watch` gives.
-        more: what else a room's rules ask for.
+        states: states by their origin, such as "update returns a state"; "init" is the first state.
+        shown: what `watch` returns; None if there is no `watch`.
+        more: what else the rules of the room need.
     """
 
     states: dict[str, Any]
@@ -32,10 +33,13 @@ class Shapes(NamedTuple):
 
 
 class WalkBench(Bench):
-    """One member under test that goes from round to round."""
+    """One member under test that acts in rounds.
+
+    Attributes:
+        cases: made-up cases by name, as host arrays; their field `params` holds the params of the member.
+    """
 
     cases: Any
-    """Made-up cases by name, host arrays that have their member's params in the field `params`."""
 
     @abc.abstractmethod
     def walk(self, member: Any, case: Any) -> tuple[Any, Any]:
@@ -43,7 +47,7 @@ class WalkBench(Bench):
 
     @abc.abstractmethod
     def trace(self, case: Any) -> Shapes:
-        """Return the shapes that each function of the member gives, traced by itself, so that errors name it."""
+        """Return the shapes of what each function of the member returns, traced by itself so that errors name it."""
 
     def on_device(self, **changed: Any) -> Any:
         """Return the first case on the device, with changed fields."""
@@ -52,7 +56,7 @@ class WalkBench(Bench):
 
     @shared
     def shapes(self) -> Shapes:
-        """The shapes that each function gives."""
+        """The shapes of what each function returns."""
         return self.trace(self.on_device())
 
     @shared
@@ -82,18 +86,18 @@ class WalkBench(Bench):
 
 
 def functions(bench: WalkBench) -> None:
-    """Functions that can be traced and give what they should."""
+    """Check that the functions can be traced and return what they should."""
     bench.shapes  # noqa: B018
 
 
 def constant(bench: WalkBench) -> None:
-    """A state whose structure, shapes and types never change."""
+    """Check that the structure, shapes and types of the state never change."""
     for what, state in bench.shapes.states.items():
         require_constant(bench.shapes.states["init"], state, what)
 
 
 def wide(bench: WalkBench) -> None:
-    """In double precision the functions work, and the state keeps its types."""
+    """Check that the functions work in double precision and the state keeps its types."""
     bench.shapes  # noqa: B018
     with jax.enable_x64(True):
         states = bench.trace(bench.on_device()).states
@@ -102,7 +106,7 @@ def wide(bench: WalkBench) -> None:
 
 
 def watch(bench: WalkBench) -> None:
-    """Single numbers, by name."""
+    """Check that `watch` returns single numbers by name."""
     shown = bench.shapes.shown
     if shown is None:
         return
@@ -115,13 +119,13 @@ def watch(bench: WalkBench) -> None:
 
 
 def pure(bench: WalkBench) -> None:
-    """No side effects: the same program whenever it is traced, no leaks, no callbacks."""
+    """Check that there are no side effects: the same program in each trace, no leaks, no callbacks."""
     bench.shapes  # noqa: B018
     require_pure(functools.partial(bench.walk, bench.member), bench.on_device())
 
 
 def static_half(bench: WalkBench) -> None:
-    """`make` gives the same member from the static half as from the real options, at two values of each number."""
+    """Check that `make` gives the same member from the static half as from the options, for two values of a number."""
     bench.shapes  # noqa: B018
     made = program(functools.partial(bench.walk, bench.member), bench.on_device())
     for name, options in [("", bench.options), *bench.varied.items()]:
@@ -133,26 +137,26 @@ def static_half(bench: WalkBench) -> None:
         require(
             equal(*both),
             f"make gives another member from the static half of the options than from the options themselves{value}: it"
-            " took a number that is dynamic; take it from the params, or declare the field with jfed.static(...).",
+            " reads a dynamic field; take it from the params, or declare it with jfed.static(...).",
         )
 
 
 def batches(bench: WalkBench) -> None:
-    """The same in a batch of runs as one by one."""
+    """Check that runs give the same numbers in a batch as one by one."""
     batched = jax.jit(jax.vmap(functools.partial(bench.walk, bench.member)))(bench.stacked)
     require(
         equal(bench.together, host(batched), close=True),
         "A run gives other numbers beside other runs (under jax.vmap) than by itself: write each function for one run,"
-        " with the clients on the axis that they have.",
+        " with no axis of runs.",
     )
 
 
 def require_numbers(bench: WalkBench, states: dict[str, Any]) -> None:
-    """Refuse a state that begins as numbers and becomes NaN in one of the cases.
+    """Check that no state that begins as numbers becomes NaN in one of the cases.
 
     Args:
-        bench: of the member.
-        states: after each round, by case.
+        bench: bench of the member.
+        states: states after each round, by case.
     """
     for name, state in states.items():
         pairs = jax.tree_util.tree_leaves_with_path(bench.starts[name])

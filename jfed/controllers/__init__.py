@@ -1,4 +1,4 @@
-"""Controllers: how many local steps, and when a run is over. One file each, found by the catalogue."""
+"""Controllers: how many local steps clients make, and when a run is over. One file each, found by the catalogue."""
 
 from jfed.core.lazy import submodules
 

@@ -1,12 +1,12 @@
-"""Adaptive tau: as many local steps between two aggregations as a budget of resources makes best.
+"""Adaptive tau: the number of local steps between two aggregations that makes the best of a budget of resources.
 
 S. Wang, T. Tuor, T. Salonidis, K. K. Leung, C. Makaya, T. He, K. Chan, "Adaptive Federated Learning in Resource
 Constrained Edge Computing Systems", IEEE JSAC 2019, Algorithms 2 and 3, and its public code. `algorithms/estimating`
 makes the estimates of rho, beta and delta.
 
-*Notation.* eta learning rate; c_m and b_m what a local step and an aggregation cost of resource m, R_m its budget, s_m
-what is spent; T' the number of local steps that the rest buys; h(tau) the distance to centralised descent, G(tau) what
-is minimised; phi a control parameter.
+*Notation.* eta: learning rate; c_m, b_m: costs of a local step and of an aggregation in resource m; R_m: its budget;
+s_m: amount spent; R'_m: remaining budget; T': number of local steps that it buys; h(tau): distance to centralised
+descent; G(tau): the objective that is minimised; phi: a control parameter.
 
     h(x) = max(0, delta / beta ((eta beta + 1)^x - 1) - eta delta x)
     1 / T' = max_m (c_m x + b_m) / (R'_m x)
@@ -15,21 +15,20 @@ is minimised; phi a control parameter.
 tau is the first x of 1 .. min(growth tau, tau_max) with the least G.
 
 *Departures.*
-- Estimates that are NaN leave the ones before; so do rounds in which nobody has any. A budget whose rest R' is not
-  positive leaves tau. (1 + eta beta)^x that overflows makes G infinite, which is never chosen, and so does h that is
-  NaN, where the public code would take it for 0 and favour a large tau. Where delta or rho is 0, so is what it
-  multiplies, however large.
-- The power is exp(x log1p(eta beta)), and minus one by expm1: the difference of large numbers loses what it says.
-- Clients' costs are put together over those who took part: their mean (the public simulation draws one time for all),
-  their sum, or their maximum, as `cost` says. A round in which nobody can be asked costs the time that it takes.
-- The public code makes a last round of at least one step, whether the budget allows it or not (`last_steps = 1`); here
-  there is none then. The first round is made without knowing what it costs. tau is searched for as if the next round
-  cost per step and exchange what this one did; once the cohort is known, tau is cut, or the run ended, by what each
-  client of it cost last. A client that never reported its costs counts as the dearest of the others. The look at the
-  last model is budgeted at the costs of the clients that train before it, and skipped if the cohort that would look
-  costs more than is left.
-- A model that is not finite does not become the global one, nor count its estimates; tau is 1 in the next round, and
-  then what it was before.
+- A NaN does not replace the estimate before it, nor does a round without estimates. If a budget has nothing left, tau
+  stays. If (1 + eta beta)^x overflows, G is infinite, which is never chosen. G is also infinite if h is NaN, which the
+  public code takes for 0, favouring a large tau. Where delta or rho is 0, so are its products, whatever the factors.
+- (1 + eta beta)^x - 1 is computed as expm1(x log1p(eta beta)), which loses no digits where it is small.
+- The costs of a cohort's clients are combined as `cost` says: by their mean (the public simulation draws one time for
+  all), their sum or their maximum. A round without a cohort costs the time that it takes.
+- The public code makes a last round of at least one step even if the budget does not allow it (`last_steps = 1`); here
+  there is no such round. The first round is made before its costs are known. The search for tau assumes that a step and
+  an exchange of the next round cost what they cost in this one; once the cohort is known, tau is cut, or the run ended,
+  by the last known costs of its clients. A client that never reported costs counts as the costliest of the others.
+  The look at the last model is budgeted at the costs of the clients that train before it, and skipped if the cohort
+  that would look at it costs more than is left.
+- A model that is not finite does not become the global one, and its estimates do not count; tau is 1 in the next round,
+  and then what it was before.
 """
 
 from dataclasses import dataclass
@@ -51,11 +50,21 @@ from jfed.core.members import ControllerOptions, Name
 from jfed.core.options import as_arrays, static
 from jfed.core.types import Cohort, Costs, Dims, Feedback, Plan, Problem, View
 
-MOST = 1000  # candidates of the search: a bound on tau_max
+MOST = 1000  # candidates of the search; bounds tau_max
 
 
 class Params(NamedTuple):
-    """Dynamic half."""
+    """Dynamic half of the options.
+
+    Attributes:
+        budgets: R_m.
+        phi: control parameter.
+        tau_max: largest tau.
+        growth: largest factor by which tau grows in a round.
+        fixed: a tau that stays; 0: adaptive.
+        last_steps: fewest steps of the cut round.
+        eta: learning rate.
+    """
 
     budgets: Float[Array, " resources"]
     phi: Float[Array, ""]
@@ -67,17 +76,22 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """Attributes:
-    tau: of the next round.
-    before: tau before a model that was not finite; 0: none.
-    spent: s of each resource.
-    step, exchange: c and b of the last round; NaN before.
-    known: c_i and b_i of each client when it last took part; NaN before.
-    rho, beta, delta: estimates; NaN before there are any.
-    alpha: factor of h's first term; 1 unless weighted.
-    last: whether this round is the last one that trains.
-    looks: whether this round only looks at the last model.
-    over: whether the run is over.
+    """The controller's state.
+
+    Attributes:
+        tau: of the next round.
+        before: tau before a model that was not finite; 0: none.
+        spent: s of each resource.
+        step: c of the last round; NaN before the first.
+        exchange: b of the last round; NaN before the first.
+        known: c_i and b_i of each client when it last took part; NaN before.
+        rho: estimate; NaN before the first.
+        beta: estimate; NaN before the first.
+        delta: estimate; NaN before the first.
+        alpha: factor of h's first term; 1 unless weighted.
+        last: whether this round is the last one that trains.
+        looks: whether this round only looks at the last model.
+        over: whether the run is over.
     """
 
     tau: Int[Array, ""]
@@ -96,7 +110,7 @@ class State(NamedTuple):
 
 
 def search(state: State, params: Params, left: Float[Array, " resources"]) -> Int[Array, ""]:
-    """Return the next tau, by the costs of the round before; the present one, where it cannot be found."""
+    """Return the next tau, by the costs of the last round; the present tau where the search is not possible."""
     number = jnp.arange(1, MOST + 1)
     x = number.astype(left.dtype)
     about = (state.rho, state.beta, state.delta, state.alpha, params.eta, params.phi)
@@ -109,14 +123,14 @@ def search(state: State, params: Params, left: Float[Array, " resources"]) -> In
 
 
 def estimated(state: State, feedback: Feedback) -> State:
-    """Return the state with the estimates of this round in the place of those before, as far as they are numbers."""
+    """Return the state with this round's estimates in place of those before, except where they are NaN."""
     found, share = feedback.estimates, feedback.share
     if found is None or share is None:  # a fixed tau needs none
         return state
 
     def mean(values: Array, among: Array) -> Array:
         weight = jnp.where(among, share, 0.0)
-        return jnp.sum(jnp.where(among, weight * values, 0.0)) / jnp.sum(weight)  # NaN if there is nobody
+        return jnp.sum(jnp.where(among, weight * values, 0.0)) / jnp.sum(weight)  # NaN without clients
 
     new = {
         "rho": mean(found.rho, found.known),
@@ -130,36 +144,40 @@ def estimated(state: State, feedback: Feedback) -> State:
 
 @dataclass(frozen=True)
 class Options(ControllerOptions):
-    """Settings of adaptive tau."""
+    """Settings of adaptive tau.
+
+    Attributes:
+        budgets: R_m, one for each resource of the world, the first of which is time, in seconds.
+        phi: control parameter: 0.025 for the squared SVM, 5e-5 for the convolutional networks.
+        tau_max: largest tau.
+        growth: largest factor by which tau grows in a round (gamma).
+        fixed: a tau that stays until the budget is spent; 0: adaptive.
+        cost: how the costs of a cohort's clients are combined, for all resources or for each; max: those of the client
+            that spends most.
+        weighted: whether h has Eiffel's factor alpha in its first term; see `controllers/eiffel`.
+        stop: best: the last tau is cut to what the budget allows, and a look at the last model is paid for; last:
+            without that look; plain: no cut, the run ends when the next round would not fit.
+        last_steps: fewest steps of the cut round. 1, as in the public code, exceeds the budget where no step fits.
+    """
 
     names = (Name("adaptive"),)
 
     budgets: tuple[float, ...] = (15.0,)
-    """R_m, one for each resource of the world, the first of which is time, in seconds."""
     phi: float = 0.025
-    """For the squared SVM; 5e-5 for the convolutional networks."""
     tau_max: int = 100
     growth: int = 10
-    """tau may grow by this factor in a round (gamma)."""
     fixed: int = 0
-    """A tau that stays, until the budget is spent; 0: adaptive."""
     cost: How | tuple[How, ...] = static("mean")
-    """How the costs of those who took part are put together, for all resources or for each; max: of the one who spends
-    most."""
     weighted: bool = static(False)
-    """h has Eiffel's factor alpha in its first term; see `controllers/eiffel`."""
     stop: Literal["best", "last", "plain"] = static("best")
-    """best: the last tau is cut to what the budget allows, and a look at the last model is paid for; last: without that
-    look; plain: no cut, the run ends when the next round would not fit."""
     last_steps: int = 0
-    """Fewest steps of the cut round. 1, as in the public code, spends more than the budget where none fits."""
 
     def needs_estimates(self) -> bool:
-        """Return whether tau is searched for, or the best model looked at."""
+        """Return whether tau is searched for, or the last model is looked at."""
         return self.fixed == 0 or self.stop == "best"
 
     def how(self, resources: int) -> tuple[How, ...]:
-        """Return `cost` of each resource."""
+        """Return, for each resource, how costs are combined."""
         return self.cost if isinstance(self.cost, tuple) else (self.cost,) * resources
 
     def params(self, problem: Problem) -> Params:
@@ -171,7 +189,7 @@ class Options(ControllerOptions):
         how = self.how(number)
         require(
             len(self.budgets) == number and len(how) == number,
-            f"There must be a budget, and a way to put costs together, for each resource of the world, {number} here;"
+            f"There must be one budget and one way to combine costs for each resource of the world, {number} here;"
             f" found budgets = {self.budgets} and cost = {self.cost!r}.",
         )
         for r, word in enumerate(how):
@@ -200,7 +218,7 @@ class Options(ControllerOptions):
     def make(self, dims: Dims) -> Controller:
         """Return the controller."""
         looks_at_last, how = self.stop == "best", self.how(dims.resources)
-        # A round that uses up the budget exactly is the last in Wang et al.'s code, and fits by Eiffel's line 23.
+        # A round that would use up the budget exactly does not fit in Wang et al.'s code, but does by Eiffel's line 23.
         within = jnp.less_equal if self.stop == "plain" else jnp.less
 
         def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
@@ -229,7 +247,7 @@ class Options(ControllerOptions):
                 told = told._replace(alpha=jnp.where(jnp.isfinite(mean), mean, state.alpha))
             state = jax.tree.map(lambda new, old: jnp.where(kept, new, old), told, state)
             left = params.budgets - (state.step + state.exchange if looks_at_last else 0.0)
-            aside = state.before > 0  # by a model that broke
+            aside = state.before > 0  # because a model broke
             found = jnp.where(aside, state.before, search(state, params, left))
             wanted = jnp.where(params.fixed > 0, params.fixed, jnp.where(kept, found, 1)).astype(jnp.int32)
             before = jnp.where(kept, 0, jnp.where(aside, state.before, state.tau))
@@ -249,7 +267,7 @@ class Options(ControllerOptions):
             )
 
         def afforded(state: State, params: Params, took: Bool[Array, " clients"]) -> State:
-            """Return the state with the steps that the rest of the budget allows this cohort, by its last costs."""
+            """Return the state with tau cut to what is left of the budget for this cohort, by its last known costs."""
             left = params.budgets - state.spent
             steps = state.tau.astype(left.dtype)
             costs = budget.foreseen(state.known, steps)
@@ -266,7 +284,7 @@ class Options(ControllerOptions):
                 looks=looks,
                 over=~trains & ~looks,
             )
-            # Where nobody takes part only time passes; before anybody did, nobody knows what it costs.
+            # Without a cohort only time passes, and before the first cohort no costs are known.
             blind = ~jnp.any(took) | jnp.isnan(jnp.sum(c))
             kept = state._replace(over=state.over | ~jnp.all(left > 0))
             return jax.tree.map(lambda new, old: jnp.where(blind | state.over, old, new), checked, kept)

@@ -1,8 +1,8 @@
-"""What rounds cost, and how many steps a budget still allows: the accounting behind `adaptive`.
+"""The costs of rounds and the steps that a budget still allows: the accounting behind `adaptive`.
 
-*Notation.* c_i and b_i what a local step and an exchange cost client i, for each resource; c and b the same for a
-cohort; "how" they are put together, a word for each resource: the mean over the cohort, the sum, or max, the one who
-spends most.
+*Notation.* c_i, b_i: costs of a local step and of an exchange of client i, for each resource; c, b: the same for a
+cohort; how: a word for each resource that says how clients' costs are combined: mean or sum over the cohort, or max,
+the costs of the client that spends most.
 """
 
 from typing import Literal
@@ -20,13 +20,13 @@ ENOUGH = 0.999
 
 
 def unknown(resources: int, num_clients: int, dtype: jnp.dtype) -> Costs:
-    """Return the costs that are known before anybody reports any: NaN."""
+    """Return the costs that are known before any client reports: NaN."""
     nothing = jnp.full((resources, num_clients), jnp.nan, dtype)
     return Costs(nothing, nothing)
 
 
 def together(costs: Costs, took: Bool[Array, " clients"], steps: Array, how: tuple[How, ...]) -> Costs:
-    """Return c and b of the cohort, (resources,); under `max` those of the client that spends most on so many steps."""
+    """Return c and b of the cohort, (resources,); under max, of the client that spends most on `steps` steps."""
 
     def one(c: Float[Array, " clients"], b: Float[Array, " clients"], word: How) -> Costs:
         if word == "max":
@@ -40,9 +40,10 @@ def together(costs: Costs, took: Bool[Array, " clients"], steps: Array, how: tup
 
 
 def steps_within(c: Array, b: Array, room: Array) -> Array:
-    """Return the most steps, as a float, that with an exchange fit into the room; infinite where steps are free.
+    """Return the most steps, as a float, that fit into the room with an exchange; infinite where steps are free.
 
-    There, as in worlds that count time alone, the last of many equal rounds may be short of a thousandth by rounding.
+    Steps are free where a world counts time alone. A thousandth of the exchange may then be missing, so that rounding
+    does not forbid the last of many equal rounds.
     """
     free = jnp.where(room >= ENOUGH * b, jnp.inf, -1.0)
     return jnp.where(c > 0, jnp.floor((room - b) / jnp.where(c > 0, c, 1.0)), free)
@@ -51,7 +52,7 @@ def steps_within(c: Array, b: Array, room: Array) -> Array:
 def most_steps(
     costs: Costs, took: Bool[Array, " clients"], room: Float[Array, " resources"], how: tuple[How, ...]
 ) -> Array:
-    """Return the most steps with which this cohort stays within the room of every resource; below 0 where none do."""
+    """Return the most steps of this cohort that fit into the room of every resource; negative if no exchange fits."""
     c, b = together(costs, took, jnp.ones(()), how)
     most = []
     for r, word in enumerate(how):
@@ -61,9 +62,9 @@ def most_steps(
 
 
 def foreseen(known: Costs, steps: Array) -> Costs:
-    """Return what clients are expected to cost: as last time, or as the dearest where a client never reported.
+    """Return the expected costs of clients: their last ones, or the costliest client's where a client never reported.
 
-    NaN while nobody has told anything.
+    All are NaN before the first report.
     """
     each = known.step * steps + known.exchange
     dearest = jnp.argmax(jnp.where(jnp.isnan(each), -1.0, each), 1)[:, None]
@@ -71,6 +72,6 @@ def foreseen(known: Costs, steps: Array) -> Costs:
 
 
 def least(costs: Costs, clients: int, steps: int, how: How, resource: int) -> float:
-    """Return what a first round of so many of the cheapest clients costs on average (host numbers)."""
+    """Return the mean cost of a first round of the `clients` cheapest clients (host numbers)."""
     each = np.sort(np.asarray(costs.step)[resource] * steps + np.asarray(costs.exchange)[resource])[:clients]
     return float({"mean": np.mean, "sum": np.sum, "max": np.max}[how](each))

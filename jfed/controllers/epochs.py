@@ -3,7 +3,7 @@
 Sec. VI-A of E3CS (Huang et al. 2022): epochs drawn from {1, 2, 3, 4}, independent of the success rates.
 
 *Departures.* The paper does not say whether they are redrawn each round; here they are not. An epoch is
-ceil(n_k / B) SGD steps, the last one on what is left of the data.
+ceil(n_k / B) SGD steps, the last one on the remaining images.
 """
 
 from dataclasses import dataclass
@@ -21,25 +21,36 @@ from jfed.core.types import Cohort, Dims, Feedback, Plan, Problem, View
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: choices: epochs to draw from."""
+    """Dynamic half of the options.
+
+    Attributes:
+        choices: numbers of epochs to draw from.
+    """
 
     choices: Int[Array, " choices"]
 
 
 class State(NamedTuple):
-    """Attributes: steps: of each client, every round."""
+    """The controller's state.
+
+    Attributes:
+        steps: local steps of each client in every round.
+    """
 
     steps: Int[Array, " clients"]
 
 
 @dataclass(frozen=True)
 class Options(ControllerOptions):
-    """Settings of heterogeneous epochs."""
+    """Settings of heterogeneous epochs.
+
+    Attributes:
+        choices: numbers of epochs to draw from, equally likely.
+    """
 
     names = (Name("epochs"),)
 
     choices: tuple[int, ...] = (1, 2, 3, 4)
-    """Epochs to draw from, equally likely."""
 
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""

@@ -15,19 +15,26 @@ from jfed.core.types import Cohort, Dims, Feedback, Plan, Problem, View
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: steps: tau."""
+    """Dynamic half of the options.
+
+    Attributes:
+        steps: tau.
+    """
 
     steps: Int[Array, ""]
 
 
 @dataclass(frozen=True)
 class Options(ControllerOptions):
-    """Settings of a fixed number of steps."""
+    """Settings of a fixed number of steps.
+
+    Attributes:
+        steps: tau.
+    """
 
     names = (Name("fixed"),)
 
     steps: int = 1
-    """tau."""
 
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""

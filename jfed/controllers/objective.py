@@ -1,6 +1,6 @@
-"""What adaptive tau minimises: h, how far local steps lead away from centralised descent, and G.
+"""The objective G of adaptive tau, and h, the distance of local steps from centralised descent.
 
-Notation, source and departures are in `adaptive`.
+See `adaptive` for notation, source and departures.
 """
 
 import jax.numpy as jnp

@@ -1,1 +1,1 @@
-"""The vocabulary that every room speaks: messages, interfaces, options, keys, operations, errors."""
+"""Definitions that all rooms share: messages, interfaces, options, random keys, array operations, errors."""

@@ -1,6 +1,6 @@
 """Digests of the code that decides a member's numbers, so that no result outlives its formula.
 
-The source counts as it was when a class was defined: what is edited on disk meanwhile is not what runs.
+The source is taken as it was when the class was defined: later edits on disk do not change the code that runs.
 """
 
 import ast
@@ -23,11 +23,11 @@ CORE = "jfed.core."
 
 
 class Origin(NamedTuple):
-    """Where a class comes from.
+    """The origin of a class.
 
     Attributes:
-        text: source of its module, or of its notebook cell; None if it cannot be had.
-        package: of its module, for relative imports.
+        text: source of its module or notebook cell; None if it is not available.
+        package: package of its module, for relative imports.
         modules: sources of the modules that may decide its numbers, by name.
         reached: modules that a notebook cell uses without importing them itself.
     """
@@ -43,7 +43,7 @@ _taken: dict[str, tuple[Any, bytes]] = {}
 
 
 def remember(kind: type) -> None:
-    """Keep the source of a class that has just been defined, and of the modules beside it."""
+    """Keep the source of a class that is being defined, and of the modules that may decide its numbers."""
     name = kind.__module__
     if name.startswith(CORE):
         return
@@ -59,7 +59,7 @@ def remember(kind: type) -> None:
         uses = None if text is None else _reached(text, kind.__qualname__, frame.f_globals)
         text, reached = (None, frozenset()) if uses is None else (text, uses)
     if "<locals>" in kind.__qualname__:
-        text = None  # what its function was given is not in the source
+        text = None  # the arguments of its function are not in the source
     package = getattr(module, "__package__", None) or ""
     _origins[kind] = Origin(text, package, _beside(name, file), reached)
 
@@ -84,12 +84,12 @@ def _read(module: ModuleType) -> bytes | None:
 
 
 def _beside(name: str, file: str | None) -> dict[str, bytes]:
-    """Return the sources of jfed's members, and those of a package or folder, each as it was when first seen here."""
+    """Return the sources of jfed's members and of a module's package or folder, each as it was when first read."""
     found = {}
     for other, module in list(sys.modules.items()):
         if decides(other) or _near(other, module, name, file):
             known = _taken.get(other)
-            if known is None or known[0] is not getattr(module, "__spec__", None):  # a new one after a reload
+            if known is None or known[0] is not getattr(module, "__spec__", None):  # new, or reloaded
                 text = _read(module) if getattr(module, "__file__", None) else None
                 if text is None:
                     continue
@@ -99,13 +99,13 @@ def _beside(name: str, file: str | None) -> dict[str, bytes]:
 
 
 def decides(name: str) -> bool:
-    """Return whether a module of jfed holds what decides a member's numbers."""
+    """Return whether a module is one of jfed's that decide a member's numbers."""
     parts = name.split(".")
     return parts[0] == "jfed" and ((len(parts) > 2 and parts[1] in ROOMS) or name in SHARED)
 
 
 def _near(other: str, module: Any, name: str, file: str | None) -> bool:
-    """Return whether a module is of the same package or folder as a member from outside."""
+    """Return whether a module belongs to the same package or folder as a member from outside."""
     top = name.split(".")[0]
     if top == "jfed" or other.split(".")[0] == "jfed":
         return False
@@ -116,13 +116,13 @@ def _near(other: str, module: Any, name: str, file: str | None) -> bool:
 
 
 def _reached(text: bytes, qualname: str, namespace: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the modules that a cell takes from other cells; None if it takes more than that, whose source may change.
+    """Return the modules that a cell uses through names bound in other cells; None if it uses anything else of theirs.
 
-    What other cells define may be anything by the time at which it is used.
+    Other definitions of other cells may have changed by the time they are used.
     """
     try:
         tree = ast.parse(text)
-    except SyntaxError:  # a cell with the shell's own commands
+    except SyntaxError:  # a cell with IPython commands
         return None
     binds, uses = set(), set()
     for statement in source.needed(tree, qualname.split(".")[0]):
@@ -143,11 +143,11 @@ def _reached(text: bytes, qualname: str, namespace: Mapping[str, Any]) -> frozen
 
 
 def digest(kind: type) -> str | None:
-    """Return a digest of the code that decides a member's numbers; None if its source cannot be had.
+    """Return a digest of the code that decides a member's numbers; None if its source is not available.
 
-    It covers the definition of the class (for a member of jfed: its module), what that imports from the rooms of
-    members, from `core.ops` and `core.prng`, and for a member from outside, from modules of its package or folder. For
-    a class without a source that says `version`, it is a digest of that.
+    It covers the definition of the class (for a member of jfed: its module), its base classes, and what these import
+    from the rooms of members, `core.ops` and `core.prng`. For a member from outside it always covers these two, and
+    also what is imported from its package or folder. For a class without source, it is a digest of its `version`.
     """
     return _digest(kind, _origins.get(kind))
 
@@ -180,7 +180,7 @@ def _digest(kind: type, origin: Origin | None) -> str | None:
 
 
 def _closure(roots: Iterable[str], known: dict[str, bytes]) -> list[str]:
-    """Return the modules that names lead to, and those that these import, sorted; those not loaded yet are read."""
+    """Return the known modules that names refer to, and all that these import, sorted; read those not loaded yet."""
     found: set[str] = set()
     todo = list(roots)
     while todo:
@@ -195,7 +195,7 @@ def _closure(roots: Iterable[str], known: dict[str, bytes]) -> list[str]:
 
 
 def _read_ahead(name: str, known: dict[str, bytes]) -> bool:
-    """Add the source of a module that is imported only when it is used; return whether there is one."""
+    """Add the source of a module that is not loaded yet; return whether it was found."""
     try:
         spec = importlib.util.find_spec(name)
     except ModuleNotFoundError:
@@ -216,14 +216,14 @@ def _normal(text: bytes) -> str:
 
 
 def module_digest(name: str) -> str:
-    """Return a digest of a module of jfed that is imported, and of what it imports from the rooms of members."""
+    """Return a digest of a module of jfed and of all it imports that decides members' numbers."""
     known = _beside("jfed", None)
     return source.digest(x for other in _closure([name], known) for x in (other, _normal(known[other])))
 
 
 @functools.cache
 def engine_digest() -> str:
-    """Return a digest of the engine's own code: of the core and of what is traced."""
+    """Return a digest of the engine's own code: `jfed/core` and `jfed/engine`."""
     home = Path(__file__).parent
     files = sorted([*home.glob("*.py"), *(home.parent / "engine").glob("*.py")])
     return source.digest(x for file in files for x in (file.stem, _normal(file.read_bytes())))

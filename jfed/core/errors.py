@@ -1,4 +1,4 @@
-"""Errors for a user's mistakes: each message is one sentence, raised before anything compiles."""
+"""Errors for users, each with a message of one sentence; wrong settings are reported before anything compiles."""
 
 import contextlib
 import difflib
@@ -6,23 +6,23 @@ from collections.abc import Iterable, Iterator
 
 
 class ConfigError(ValueError):
-    """A setting that cannot be run; the message is one sentence that says what to change."""
+    """A setting that cannot be run; the message says what to change."""
 
 
 class DataError(ConfigError):
-    """Data that cannot be had or do not fit."""
+    """Data that are not available or do not fit the settings."""
 
 
 class StorageError(ConfigError):
-    """Results that cannot be written; what was finished before is kept."""
+    """Results that cannot be written; those written before are kept."""
 
 
 class Unfinished(RuntimeError):
-    """A command that left in good order before its work was done; the same command goes on from there."""
+    """A command that stopped cleanly before its work was done; the same command resumes it."""
 
 
 def unknown(kind: str, name: object, choices: Iterable[str]) -> ConfigError:
-    """Build the error for an unknown name, with near matches and all choices."""
+    """Return the error for an unknown name, with near matches and all choices."""
     choices = sorted(choices)
     near = difflib.get_close_matches(str(name).lower(), choices, n=2, cutoff=0.5)
     hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
@@ -31,10 +31,10 @@ def unknown(kind: str, name: object, choices: Iterable[str]) -> ConfigError:
 
 @contextlib.contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Turn a failed import of what an extra of the package brings into one sentence.
+    """Turn a failed import of an optional dependency into one sentence.
 
     Raises:
-        ConfigError: with the command that installs it.
+        ConfigError: a module is missing; the message has the command that installs it.
     """
     try:
         yield

@@ -1,6 +1,6 @@
-"""The four interfaces, and the model's: functions for ONE run or client, which the engine batches.
+"""The interfaces of members and models: functions of ONE run or client, which the engine batches.
 
-What they say to each other, and in which order, is in `types.py`.
+Their messages, and the order of a round, are in `types.py`.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,19 @@ from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received
 from jfed.core.types import Cohort, Feedback, Outcome, Params, Plan, Probe, State, View, Weights
 
 Loss = Callable[[Weights, Num[Array, "batch ..."], Int[Array, " batch"], Bool[Array, " batch"]], Float[Array, ""]]
-"""Mean loss over those images of a batch that are real: (weights, images, labels, mask) -> loss."""
+"""Mean loss over the real images of a padded batch: (weights, images, labels, mask) -> loss."""
 
 
 class Environment(NamedTuple):
-    """A world. `observe` fills in what it knows of the view; `respond` draws for all clients.
+    """A world.
 
-    The draws depend on (seed, round) alone, never on who was selected. What follows from them may: a client that took
-    part last round can be faster in this one.
+    Its draws depend on (seed, round) alone, never on the selection. What it derives from them may: a client that took
+    part in the last round can be faster in this one.
+
+    Attributes:
+        init: (key, params, num_samples) -> state.
+        observe: (key, state, params, view) -> (state, view), with the world's knowledge filled in.
+        respond: (key, state, params, view, cohort, plan) -> (state, outcome), drawn for all clients.
     """
 
     init: Callable[[PRNGKeyArray, Params, Int[Array, " clients"]], State]
@@ -32,12 +37,12 @@ class Selector(NamedTuple):
     """A client selection scheme.
 
     Attributes:
-        init: (key, params) -> state
-        select: (key, state, params, view) -> (state, cohort)
-        update: (state, params, view, cohort, feedback) -> state
-        probe: (key, state, params, view) -> Probe, or None for a scheme that asks nobody.
-        needs_oracle: whether it is shown the truth; such a scheme is marked in every table.
-        watch: state -> numbers to record after each round, by name; results prefix them with `selector_`.
+        init: (key, params) -> state.
+        select: (key, state, params, view) -> (state, cohort).
+        update: (state, params, view, cohort, feedback) -> state.
+        probe: (key, state, params, view) -> probe; None for a scheme that probes no clients.
+        needs_oracle: whether it sees the truth about the world; such a scheme is marked in every table.
+        watch: state -> numbers to record after each round, by name; results prefix the names with `selector_`.
         wants: names of the `Facts` that it wants in its feedback; only these are computed, and only with training.
         sketch_size: dimensions of the fact "sketch".
     """
@@ -53,13 +58,13 @@ class Selector(NamedTuple):
 
 
 class Controller(NamedTuple):
-    """How many local steps each client makes.
+    """A rule for the number of local steps of each client.
 
     Attributes:
-        init: (key, params, num_samples) -> state
-        plan: (state, params, view, cohort) -> (state, plan)
-        update: (state, params, view, cohort, feedback) -> state
-        ended: state -> whether the run is over before its last round; None: never. Asked after `plan`, when it means
+        init: (key, params, num_samples) -> state.
+        plan: (state, params, view, cohort) -> (state, plan).
+        update: (state, params, view, cohort, feedback) -> state.
+        ended: state -> whether the run ends before its last round; None: never. Called after `plan`, where True means
             that this round is not held, and after `update`.
         watch: as in `Selector`; results prefix the names with `controller_`.
     """
@@ -74,29 +79,29 @@ class Controller(NamedTuple):
 class Algorithm(NamedTuple):
     """Local training of ONE client, and the server's aggregation.
 
-    A client that returns goes through `start`, as many `step`s as were planned, and `finish`. The lane
-    (`engine/lanes.py`) drives the steps, so that a CPU can run one client after another with exact step counts and an
-    accelerator can run many side by side. The server then has one `aggregate` for the round.
+    For each client that returns, the lane (`engine/lanes.py`) calls `start`, `step` as often as planned, and `finish`:
+    on a CPU one client after another with exact step counts, on an accelerator many side by side. Then `aggregate` is
+    called once for the round.
 
-    Two things last from round to round, both in the run's state and in its checkpoints. The *server's state* begins
-    with `init` and is what `aggregate` returns; clients see it in `Received.server`. A *client's memory* begins with
-    `remember` and is what `finish` returns; the server never sees it. The engine leaves things as they were, bit for
-    bit: the server's state, and with it the model, in a round in which nobody returns and after the end of the run; the
-    state also from the round on after which the model is not finite; a client's memory in a round in which that client
-    does not return, or makes no step because it has no images. Such a client tells no loss either. An algorithm that
-    keeps nothing on the server must itself add nothing to the model where nobody returns.
+    Two things persist from round to round, both in the run's state and in its checkpoints. The *server's state* begins
+    with `init` and is replaced by `aggregate`; clients see it in `Received.server`. A *client's memory* begins with
+    `remember` and is replaced by `finish`; the server never sees it. The engine keeps both unchanged, bit for bit, in
+    these cases: the server's state, and with it the model, in a round in which no client returns and after the end of
+    the run; the server's state also once the model is not finite; a client's memory in a round in which the client
+    does not return, or makes no step because it has no images. Such a client reports no loss either. An algorithm
+    without a server's state must itself add nothing to the model in a round in which no client returns.
 
     Attributes:
-        start: (key, received, params, data) -> local state
-        step: (local, weights, params, data) -> local state, one SGD step on; `weights` are the global ones
-        finish: (local, weights, params) -> Answer
-        aggregate: (server, weights, params, answers) -> Aggregated
-        init: (key, params, weights) -> the server's state before the first round; None: it keeps nothing.
-        remember: (key, weights, positions of its images) -> a client's memory before its first round; None: it has
-            none.
+        start: (key, received, params, data) -> local state.
+        step: (local, weights, params, data) -> local state after one more SGD step; `weights` are the global ones.
+        finish: (local, weights, params) -> answer.
+        aggregate: (server, weights, params, answers) -> aggregated.
+        init: (key, params, weights) -> the server's state before the first round; None: the server has no state.
+        remember: (key, weights, positions of its images) -> a client's memory before its first round; None: clients
+            have no memory.
         estimates: whether clients estimate losses (`Report.estimates`), which adaptive tau and the best model need.
             A model that is not finite then does not replace the global one.
-        costly: whether `start` or `finish` evaluate the model, which a lane then spares clients that do not return.
+        costly: whether `start` or `finish` evaluate the model; a lane then skips clients that do not return.
     """
 
     start: Callable[[PRNGKeyArray, Received, Params, ClientData], State]
@@ -110,11 +115,11 @@ class Algorithm(NamedTuple):
 
 
 class Grades(NamedTuple):
-    """What a model's answers are worth, example by example.
+    """The scores of a model's outputs, example by example.
 
     Attributes:
-        loss: in the unit of the model's loss.
-        right: whether the answer is.
+        loss: loss of each example, in the model's own unit.
+        right: whether the predicted label is correct.
     """
 
     loss: Float[Array, " batch"]
@@ -125,10 +130,10 @@ class Model(NamedTuple):
     """A classifier of uint8 images.
 
     Attributes:
-        init: key -> weights
-        logits: (weights, images) -> (batch, classes)
-        grade: (logits, labels) -> each example's loss, and whether it is right
-        penalty: weights -> what is added once to the mean loss of any number of examples
+        init: key -> weights.
+        logits: (weights, images) -> logits, (batch, classes).
+        grade: (logits, labels) -> grades of each example.
+        penalty: weights -> term added once to the mean loss, whatever the number of examples.
     """
 
     init: Callable[[PRNGKeyArray], Weights]

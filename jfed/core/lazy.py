@@ -1,4 +1,4 @@
-"""Modules of a room as attributes of its package, imported when they are first asked for."""
+"""Modules of a room as attributes of its package, imported on first use."""
 
 import importlib
 import importlib.util

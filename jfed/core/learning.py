@@ -1,6 +1,6 @@
-"""What server and clients say to each other while they train: data, what is received, answers and the next model.
+"""The messages between server and clients in training: data, received state, answers and the next model.
 
-Everything else that a round's parts say to each other is in `types.py`.
+All other messages of a round are in `types.py`.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ class ClientData(NamedTuple):
         images: the whole pool, uint8 images or float32 features.
         labels: the whole pool's labels.
         positions: this client's images in the pool, padded.
-        num_samples: how many of them are real.
+        num_samples: number of real positions.
     """
 
     images: Num[Array, "pool ..."]
@@ -28,11 +28,11 @@ class ClientData(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a client says about its own training.
+    """A client's report on its own training.
 
     Attributes:
         loss: mean minibatch loss over its steps; NaN if it made none.
-        estimates: where the algorithm makes any; otherwise None.
+        estimates: its estimates of losses; None if the algorithm makes none.
     """
 
     loss: Float[Array, ""]
@@ -40,14 +40,14 @@ class Report(NamedTuple):
 
 
 class Received(NamedTuple):
-    """What a client has before it when it begins.
+    """The input of a client's local training.
 
     Attributes:
         weights: the global model.
-        steps: how many it will make in this round.
-        server: the server's state, of which a client uses what the server sends; None where it keeps nothing.
-        memory: what the client itself remembers; None where an algorithm gives clients no memory.
-        best: the best global model so far, by the clients' estimates; None where they make none.
+        steps: number of steps that the client will make in this round.
+        server: the server's state, of which a client uses only what the server would send; None if there is none.
+        memory: the client's own memory; None if the algorithm gives clients none.
+        best: the best global model so far, by the clients' estimates; None if they make none.
     """
 
     weights: Weights
@@ -58,13 +58,13 @@ class Received(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a client ends with.
+    """The output of a client's local training.
 
     Attributes:
-        move: its own model less the received one.
-        report: what it says of its training.
-        memory: what it will remember in the next round in which it takes part; None where it has no memory.
-        more: whatever else the server's `aggregate` needs of it.
+        move: its own model minus the received one.
+        report: its report on its training.
+        memory: its memory for the next round in which it takes part; None if clients have none.
+        more: anything else that `Algorithm.aggregate` needs from the client.
     """
 
     move: Weights
@@ -74,15 +74,17 @@ class Answer(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What came back of a round, as the server sees it; leading axis slots.
+    """The clients' answers in a round, as the server sees them; leading axis slots.
 
-    Slots without a client that returned hold numbers without meaning, even NaN: `returned` tells them.
+    Slots without a returned client hold meaningless numbers, even NaN: mask them with `returned`.
 
     Attributes:
-        moves, more, reports: see `Answer`.
-        share: what each weighs in the average, by the reading of the deadline; adds up to less than 1 over those who
-            returned where the global model stands in for who is missing.
-        returned: whose slots are real.
+        moves: moves of the clients; see `Answer`.
+        reports: reports of the clients.
+        share: weight of each in the average, by the reading of the deadline. The weights of the returned clients sum
+            to less than 1 where the global model replaces missing ones.
+        returned: whether the slot holds a returned client.
+        more: as in `Answer`.
     """
 
     moves: Weights
@@ -93,12 +95,12 @@ class Answers(NamedTuple):
 
 
 class Aggregated(NamedTuple):
-    """What the server makes of a round.
+    """The result of a round's aggregation.
 
     Attributes:
         weights: the next global model.
-        server: the server's next state; None where it keeps nothing.
-        reports: those of the clients, with what only the server can know of them filled in.
+        server: the server's next state; None if it has none.
+        reports: the clients' reports, with values that only the server can compute filled in.
     """
 
     weights: Weights

@@ -1,7 +1,7 @@
-"""The base classes of options, one for each room: what a member of the room offers.
+"""The base classes of options, one for each room: the interface that a member of the room implements.
 
-A member is one frozen dataclass on the base of its room, in one file. It says what a user may set, by which names it is
-called, how its settings become arrays (`params`) and how they become functions (`make`). Everything else has a default.
+A member is one frozen dataclass derived from the base of its room, in one file. It defines its settings, its names, how
+its settings become arrays (`params`) and how they become functions (`make`). Everything else has a default.
 """
 
 import abc
@@ -25,16 +25,16 @@ MODES: tuple[Mode, ...] = ("faithful", "corrected")
 
 @dataclass(frozen=True)
 class Name:
-    """A name by which users call some options, perhaps with a number: `rbcs-f-50` is RBCS-F at V = 50.
+    """A user's name for some options, perhaps with a number: `rbcs-f-50` is RBCS-F at V = 50.
 
     Attributes:
-        name: in small letters, with hyphens.
-        fields: what it sets.
+        name: the name, in lower case with hyphens.
+        fields: values of fields that the name sets.
         number: the field that the number after the name sets; "" for a name without one.
-        meaning: what the number is, in words.
-        words: what may be written in place of the number.
-        examples: numbers (or words) that make sense, for lists and tests.
-        aliases: other names for the same.
+        meaning: description of the number.
+        words: words allowed in place of the number.
+        examples: sensible numbers (or words), for lists and tests.
+        aliases: other names for the same options.
     """
 
     name: str
@@ -47,20 +47,25 @@ class Name:
 
 
 class Modes(NamedTuple):
-    """What two modes set in the options of a scheme: as published, and corrected."""
+    """The fields that each mode of a scheme sets.
+
+    Attributes:
+        faithful: fields of the scheme as published.
+        corrected: fields of its corrected form.
+    """
 
     faithful: Mapping[str, Any]
     corrected: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class MemberOptions(abc.ABC):  # noqa: B024 (each room's base says what must be there)
-    """What the options of every member offer.
+class MemberOptions(abc.ABC):  # noqa: B024 (each room's base has the abstract methods)
+    """The base of all members' options.
 
     Attributes:
-        names: by which users call them; without any, the class's own name in small letters.
-        modes: what a mode sets, where a scheme as published and its corrected form differ.
-        version: raise it with each change of a formula, where the source of the class cannot be read.
+        names: users' names for the options; if there are none, the class's name in lower case.
+        modes: fields that each mode sets, for a scheme whose published and corrected forms differ.
+        version: to be changed with each change of a formula, for a class whose source cannot be read.
     """
 
     names: ClassVar[tuple[Name, ...]] = ()
@@ -68,25 +73,26 @@ class MemberOptions(abc.ABC):  # noqa: B024 (each room's base says what must be 
     version: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **further: Any) -> None:
-        """Keep the source from which the class is made, by which its results are known."""
+        """Keep the source of the class, which is part of the identity of its results."""
         super().__init_subclass__(**further)
         code.remember(cls)
 
     def params(self, problem: Problem) -> Any:
-        """Return the dynamic half as NumPy arrays, after checking it; raise `ConfigError` on a bad value.
+        """Return the dynamic half as NumPy arrays, by default a NamedTuple of the dynamic fields, after checking it.
 
-        By default a NamedTuple of the dynamic fields by name.
+        Raises:
+            ConfigError: a value is out of range.
         """
         return own_fields(self)
 
     @classmethod
     def called(cls) -> tuple[Name, ...]:
-        """Return the names by which users call these options."""
+        """Return the users' names for these options."""
         return cls.names or (Name(default_name(cls)),)
 
 
 def default_name(kind: type[Any]) -> str:
-    """Return the name of a class that gives none: `EpsilonGreedy` is called epsilon-greedy."""
+    """Return the default name of an options class: epsilon-greedy for `EpsilonGreedy`."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", kind.__name__.removesuffix("Options") or kind.__name__)
     return words.lower().replace("_", "-")
 
@@ -95,7 +101,7 @@ def own_fields(options: MemberOptions, **more: Any) -> Any:
     """Return the dynamic fields of options, and more numbers, as a NamedTuple of arrays.
 
     Raises:
-        ConfigError: a field is no number, nor a tuple of numbers.
+        ConfigError: a field is neither a number nor a tuple of numbers.
     """
     values = {name: getattr(options, name) for name in dynamic_names(type(options))} | more
     for name, value in values.items():
@@ -112,7 +118,7 @@ def own_fields(options: MemberOptions, **more: Any) -> Any:
 
 
 def params_type(kind: type[Any], names: tuple[str, ...]) -> Any:
-    """Return the NamedTuple class of a member's dynamic half; the same for the same names."""
+    """Return the NamedTuple class of a member's dynamic half; the same class for the same names."""
     if (kind, names) not in _PARAMS:
         _PARAMS[kind, names] = collections.namedtuple("Params", names)
     return _PARAMS[kind, names]
@@ -123,10 +129,10 @@ _PARAMS: dict[tuple[type[Any], tuple[str, ...]], Any] = {}
 
 @dataclass(frozen=True)
 class SelectorOptions(MemberOptions):
-    """What the options of a client selection scheme offer."""
+    """The base of the options of client selection schemes."""
 
     def params(self, problem: Problem) -> Any:
-        """Return the dynamic half; by default the dynamic fields by name, and the cohort's size as `k`."""
+        """Return the dynamic half; by default the dynamic fields, and the cohort's size as `k`."""
         return own_fields(self, k=problem.cohort_size)
 
     @abc.abstractmethod
@@ -138,17 +144,17 @@ class SelectorOptions(MemberOptions):
         return problem.cohort_size
 
     def first_cohort(self, problem: Problem) -> int:
-        """Return how many clients the first round has."""
+        """Return the size of the first round's cohort."""
         return problem.cohort_size
 
     def keeps_inclusion(self) -> bool:
-        """Return whether clients are drawn with the probabilities that a cohort gives, as they should be."""
+        """Return whether clients are drawn with exactly the inclusion probabilities that the cohort states."""
         return True
 
 
 @dataclass(frozen=True)
 class EveryoneOptions(SelectorOptions):
-    """What the options of a scheme offer that may select everybody."""
+    """The base of the options of schemes that may select all clients."""
 
     def slots(self, problem: Problem) -> int:
         """Return K."""
@@ -161,10 +167,10 @@ class EveryoneOptions(SelectorOptions):
 
 @dataclass(frozen=True)
 class EnvironmentOptions(MemberOptions):
-    """What the options of a world offer.
+    """The base of the options of worlds.
 
     Attributes:
-        features: names of what a client reports of itself.
+        features: names of the features in `View.context`.
     """
 
     features: ClassVar[tuple[str, ...]] = ("one",)
@@ -174,41 +180,44 @@ class EnvironmentOptions(MemberOptions):
         """Return the environment; only static fields can be read here."""
 
     def client_class(self, problem: Problem) -> np.ndarray:
-        """Return which class each client belongs to, (K,) whole numbers from 0."""
+        """Return the class of each client, (K,) whole numbers from 0."""
         return np.zeros(problem.num_clients, np.int32)
 
     def expected_availability(self) -> float:
-        """Return the chance that a client can be asked in a round, by which promises are checked."""
+        """Return the probability that a client is available in a round, which bounds the quotas of schemes."""
         return 1.0
 
     def demand_range(self) -> tuple[float, float]:
-        """Return the least and the largest that a client may demand, in demands of an average one."""
+        """Return the least and the largest demand of a client, in units of the mean demand."""
         return 1.0, 1.0
 
     def costs(self, num_clients: int) -> Costs | None:
-        """Return what a local step and an exchange of each client cost on average; None: this world does not say."""
+        """Return the mean costs of a local step and an exchange of each client; None for a world that states none."""
         return None
 
 
 @dataclass(frozen=True)
 class ControllerOptions(MemberOptions):
-    """What the options of a controller offer."""
+    """The base of the options of controllers."""
 
     @abc.abstractmethod
     def make(self, dims: Dims) -> Controller:
         """Return the controller; only static fields can be read here."""
 
     def needs_estimates(self) -> bool:
-        """Return whether clients must estimate their losses (`Report.estimates`) for it."""
+        """Return whether the controller needs the clients' estimates of losses (`Report.estimates`)."""
         return False
 
 
 @dataclass(frozen=True)
 class AlgorithmOptions(MemberOptions):
-    """What the options of a federated algorithm offer."""
+    """The base of the options of federated algorithms.
+
+    Attributes:
+        learning_rate: step size of the clients' local steps.
+    """
 
     learning_rate: float = 0.01
-    """Of the clients' local steps."""
 
     @abc.abstractmethod
     def make(self, dims: Dims, loss: Loss) -> Algorithm:

@@ -1,7 +1,7 @@
 """Array operations that selectors share: exact top-m masks, the exponential race, exact-inclusion draws.
 
-All are written for one run, have static shapes, take the number m as a dynamic value, and are exact in
-the count: a mask of m is a mask of exactly m, whatever the ties and the rounding.
+All are written for one run, have static shapes and take the number m as a dynamic value. Counts are exact: a
+mask of m entries has exactly m, whatever the ties and the rounding.
 """
 
 from typing import Any
@@ -17,12 +17,12 @@ Mask = Bool[Array, " n"]
 
 
 def where(mask: Bool[Array, "..."], new: Any, old: Any) -> Any:
-    """Return one of two trees, leaf by leaf, by a mask over their leading axes."""
+    """Return `new` where a mask over the leading axes holds and `old` elsewhere, for every leaf of two trees."""
     return jax.tree.map(lambda x, y: jnp.where(mask.reshape(*mask.shape, *[1] * (x.ndim - mask.ndim)), x, y), new, old)
 
 
 def sortable(values: Float[Array, " n"]) -> Int[Array, " n"]:
-    """Return integers in the order of the floats (-0.0 below 0.0; NaN is the caller's error)."""
+    """Return integers in the order of the floats (-0.0 below 0.0; NaN is not allowed)."""
     width = jnp.int32 if values.dtype == jnp.float32 else jnp.int64
     bits = lax.bitcast_convert_type(values, width)
     return jnp.where(bits < 0, bits ^ jnp.iinfo(width).max, bits)
@@ -36,14 +36,13 @@ def smallest(
 ) -> Mask:
     """Return the mask of the m smallest values.
 
-    A bisection over the bit patterns: on a CPU it is several times faster than a sort, and the cut can
-    be dynamic.
+    It bisects over the bit patterns: on a CPU this is several times faster than a sort, and m can be dynamic.
 
     Args:
         values: compared by value; NaN is not allowed where `among` holds.
-        m: how many, 0 <= m <= number of entries of `among`.
+        m: number of entries to take, 0 <= m <= number of entries of `among`.
         among: the only entries to choose from; all by default.
-        tie_break: among equal values the smallest of these come first, then the lowest index.
+        tie_break: order of equal values, smallest first; remaining ties go to the lowest index.
 
     Returns:
         A mask with exactly m entries (all of `among` if it has fewer).
@@ -52,21 +51,21 @@ def smallest(
     keys = [sortable(values), index] if tie_break is None else [sortable(values), sortable(tie_break), index]
     taken = jnp.zeros(values.shape, bool)
     open_ = jnp.ones(values.shape, bool) if among is None else among
-    for key in keys:  # each key decides among those that the keys before it left tied at the cut
+    for key in keys:  # each key decides among entries that the keys before it left tied at the cut
         below, open_ = _cut(key, m - count(taken), open_)
         taken = taken | below
     return taken  # the index is never tied
 
 
 def count(mask: Mask) -> Int[Array, ""]:
-    """Return the number of entries that hold, summed as floats (exact up to 2^24), which XLA does faster on a CPU."""
+    """Return the number of true entries, summed as floats (exact up to 2^24), which XLA does faster on a CPU."""
     return jnp.sum(mask.astype(jnp.float32)).astype(jnp.int32)
 
 
 def _cut(key: Int[Array, " n"], m: Int[Array, ""], open_: Mask) -> tuple[Mask, Mask]:
-    """Return the m entries of `open_` with the smallest keys: those certain, and those tied for the places left.
+    """Return two masks of the smallest keys of `open_`: entries surely among the m, and those tied for the rest.
 
-    The cut, the largest integer with at most m keys below it, is built bit by bit, until m keys are below it.
+    The cut, the largest integer with at most m keys below it, is built bit by bit, until exactly m keys are below it.
     """
     info = jnp.iinfo(key.dtype)
 
@@ -85,9 +84,9 @@ def _cut(key: Int[Array, " n"], m: Int[Array, ""], open_: Mask) -> tuple[Mask, M
 def log_exponential(key: PRNGKeyArray, n: int) -> Float[Array, " n"]:
     """Return logarithms of n independent Exp(1) variables.
 
-    One 32-bit word each, read as (word + 1/2) / 2^32: the smallest value is 1.2e-10, so that in a race a
-    client of probability 1e-9 is not favoured. `jax.random.exponential` returns an exact 0 once in 2^23
-    draws, which would win every race.
+    Each uses one 32-bit word, read as (word + 1/2) / 2^32: the smallest variable is 1.2e-10, so that in a race a
+    client of probability 1e-9 is not favoured. `jax.random.exponential` returns an exact 0 once in 2^23 draws, which
+    would win every race.
     """
     dtype = jnp.result_type(float)
     uniform = (prng.words(key, n).astype(dtype) + 0.5) * 2.0**-32
@@ -97,13 +96,14 @@ def log_exponential(key: PRNGKeyArray, n: int) -> Float[Array, " n"]:
 def race(key: PRNGKeyArray, log_p: Float[Array, " n"], m: Int[Array, ""], among: Mask | None = None) -> Mask:
     """Draw m distinct entries one after another, with probabilities proportional to p among those left.
 
-    The successive design of `torch.multinomial(p, m, replacement=False)`, drawn as an exponential race
-    (the same law as Gumbel top-m). The inclusion probabilities are NOT p: large ones come out too small.
+    This is the successive design of `torch.multinomial(p, m, replacement=False)`, drawn as an exponential race
+    (the same law as Gumbel top-m). The inclusion probabilities are NOT proportional to p: those of large
+    entries come out too small.
 
     Args:
-        key: the draw.
+        key: key of the draw.
         log_p: logarithms of non-negative weights, not normalised.
-        m: how many.
+        m: number of entries to draw.
         among: the only entries to draw from.
     """
     return smallest(log_exponential(key, log_p.shape[0]) - log_p, m, among)
@@ -112,15 +112,16 @@ def race(key: PRNGKeyArray, log_p: Float[Array, " n"], m: Int[Array, ""], among:
 def exact_inclusion(key: PRNGKeyArray, p: Float[Array, " n"], m: Int[Array, ""]) -> Mask:
     """Draw m distinct entries, entry i with probability p_i, by systematic sampling in a random order.
 
-    The entries are laid end to end in a random order, and those in which u, u + 1, u + 2, ... fall are
-    taken. Lengths are integers, so that the count is exact: entries with p > 1 - 2^-16 are taken for
-    sure, the others are scaled to fill what is left, and what rounding leaves over (half a unit of 2^-20 an entry at
-    most) is handed out by index. So a probability is off by at most 2^-16 times the number of entries nearly sure.
+    Intervals of length p_i are laid end to end in a random order, and those that contain u, u + 1, u + 2, ... are
+    taken. Lengths are integers, in units of 2^-20 for n < 1024, so that the count is exact: entries with p > 1 - 2^-16
+    are taken for sure, the others are scaled to fill the rest, and the error of rounding (at most half a unit an entry)
+    is handed out by index. A probability is off by at most 2^-16 times the number of nearly sure entries, plus 1.5
+    units.
 
     Args:
-        key: the draw.
+        key: key of the draw.
         p: inclusion probabilities in [0, 1], of sum m.
-        m: how many.
+        m: number of entries to draw.
 
     Source: W. G. Madow, On the theory of systematic sampling II, Ann. Math. Stat. 20, 1949. The random
     order is the usual remedy against pairs that can never be drawn together.
@@ -142,7 +143,7 @@ def exact_inclusion(key: PRNGKeyArray, p: Float[Array, " n"], m: Int[Array, ""])
 
 
 def _totals_in_random_order(key: PRNGKeyArray, values: Int[Array, " n"]) -> Int[Array, " n"]:
-    """Return each entry's running total, itself included, if the entries are summed in a random order."""
+    """Return the running total at each entry, itself included, when entries are summed in a random order."""
     n = values.shape[0]
     width = max(1, (n - 1).bit_length())
     index = jnp.arange(n, dtype=jnp.uint32)
@@ -159,17 +160,17 @@ def first_slots(mask: Mask, slots: int) -> Int[Array, " slots"]:
 
 
 def shuffled(key: PRNGKeyArray, values: Int[Array, " n"], count: Int[Array, ""]) -> Int[Array, " n"]:
-    """Return the first `count` values in a random order; the padding stays behind them."""
+    """Return the values with the first `count` in a random order; the padding stays behind them."""
     bits = prng.words(key, values.shape[0])
     real = jnp.arange(values.shape[0]) < count
     return values[order_of(jnp.where(real, bits, jnp.uint32(0xFFFFFFFF)))]
 
 
 def order_of(words: UInt32[Array, " n"]) -> Int[Array, " n"]:
-    """Return what `jnp.argsort` does where equal words keep their order.
+    """Return the order of a stable sort, as `jnp.argsort` does.
 
-    By halves, the lower first: a half and its place make one word, and on a CPU XLA sorts single words without a
-    comparator, several times faster than words and places side by side.
+    It sorts by halves, the lower first: a half and its index make one word, and on a CPU XLA sorts single words without
+    a comparator, several times faster than words with their indices beside them.
     """
     n = words.shape[0]
     if n > 1 << 16:
@@ -181,9 +182,9 @@ def order_of(words: UInt32[Array, " n"]) -> Int[Array, " n"]:
 
 
 def cholesky(matrix: Float[Array, "f f n"]) -> list[list[Float[Array, " n"]]]:
-    """Return lower Cholesky factors of n small positive definite matrices, row after row, n on the last axis.
+    """Return lower Cholesky factors of n small positive definite matrices, as rows of (n,) entries.
 
-    Unrolled over the few rows: every operation is one over all n, where `jnp.linalg` would call LAPACK n times.
+    The few rows are unrolled, so that each operation covers all n; `jnp.linalg` would call LAPACK n times.
     """
     factor: list[list[Array]] = []
     for i in range(matrix.shape[0]):
@@ -196,7 +197,7 @@ def cholesky(matrix: Float[Array, "f f n"]) -> list[list[Float[Array, " n"]]]:
 
 
 def forward(factor: list[list[Float[Array, " n"]]], right: Float[Array, "f n"]) -> Float[Array, "f n"]:
-    """Return L^-1 right for the factors of `cholesky`."""
+    """Return L^-1 `right` for the factors L of `cholesky`."""
     solved: list[Array] = []
     for i, row in enumerate(factor):
         left = right[i] - sum((row[p] * solved[p] for p in range(i)), start=0.0)

@@ -1,4 +1,4 @@
-"""Fields of options: which of them shape a program, what type they have, and how they become arrays.
+"""Fields of options: their static and dynamic halves, their types, and their conversion to arrays.
 
 Options are frozen dataclasses (`members.py` has their bases). A field declared with `static` shapes the compiled
 program (a mode, a width). Every other field is dynamic: it becomes an array in the member's `Params`, and a sweep over
@@ -20,11 +20,11 @@ Named = TypeVar("Named")
 
 
 STATIC = {"static": True}
-"""Metadata of a dataclass field that is part of what is compiled."""
+"""Metadata of a dataclass field that shapes the compiled program."""
 
 
 def static(default: Any) -> Any:
-    """Return a dataclass field that is part of what is compiled."""
+    """Return a dataclass field that shapes the compiled program."""
     return dataclasses.field(default=default, metadata=STATIC)
 
 
@@ -39,9 +39,9 @@ def dynamic_names(kind: type[Any]) -> tuple[str, ...]:
 
 
 def as_arrays(kind: Callable[..., Named], **values: Any) -> Named:
-    """Return the dynamic half from host numbers: whole numbers become int32, others float64.
+    """Return the dynamic half as NumPy arrays: whole numbers become int32, others float64.
 
-    On the device a float64 becomes float32, unless jax's x64 mode is on.
+    On the device, float64 becomes float32 unless jax's x64 mode is on.
     """
     arrays = {name: np.asarray(value) for name, value in values.items()}
     return kind(**{n: a.astype(np.int32 if a.dtype.kind in "iu" else np.float64) for n, a in arrays.items()})
@@ -52,12 +52,12 @@ def as_arrays(kind: Callable[..., Named], **values: Any) -> Named:
 
 @functools.lru_cache(maxsize=256)
 def hints(kind: type[Any]) -> dict[str, Any]:
-    """Return the annotations of the fields of a class, resolved."""
+    """Return the resolved annotations of a class."""
     return get_type_hints(kind)
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Return whether a value is what a field's annotation asks for; a whole number will do as a float."""
+    """Return whether a value has the type of a field's annotation; a whole number is accepted as a float."""
     origin, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -76,7 +76,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def cast(value: Any, hint: Any) -> Any:
-    """Return a value that fits its annotation as that type: 1 is 1.0 where a float is asked for."""
+    """Return a value that fits its annotation as that type: 1 becomes 1.0 for a float."""
     origin, args = get_origin(hint), get_args(hint)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
@@ -90,7 +90,7 @@ def cast(value: Any, hint: Any) -> Any:
 
 
 def typed(options: Any) -> Any:
-    """Return options with each number cast by its field's annotation, however it was typed."""
+    """Return options with each number cast by its field's annotation."""
     known = hints(type(options))
     changed = {f.name: cast(getattr(options, f.name), known[f.name]) for f in dataclasses.fields(options) if f.init}
     return dataclasses.replace(options, **changed)
@@ -101,10 +101,10 @@ def typed(options: Any) -> Any:
 
 @dataclass(frozen=True)
 class Static:
-    """The half of some options that shapes a program: hashable, and equal for equal programs.
+    """The half of some options that shapes the program; hashable, and equal for equal programs.
 
     Attributes:
-        kind: the options' class.
+        kind: class of the options.
         fields: names and values of its static fields.
     """
 
@@ -113,7 +113,7 @@ class Static:
 
     @functools.cached_property
     def options(self) -> Any:
-        """Return options of which only static fields can be read; reading another one raises `ConfigError`."""
+        """Return options whose static fields can be read; reading a dynamic field raises `ConfigError`."""
         made = object.__new__(_only_static(self.kind))
         for name, value in self.fields:
             object.__setattr__(made, name, value)
@@ -124,7 +124,7 @@ def static_half(options: Any) -> Static:
     """Return the static half of some options.
 
     Raises:
-        ConfigError: a static field cannot be hashed, so that programs could not be told apart by it.
+        ConfigError: a static field is not hashable, so that it cannot identify a program.
     """
     fields = tuple((f.name, getattr(options, f.name)) for f in dataclasses.fields(options) if is_static(f))
     for name, value in fields:
@@ -155,10 +155,10 @@ def _only_static(kind: type[Any]) -> type[Any]:
 
 
 def require_frozen(options: Any, base: type[Any], what: str) -> None:
-    """Refuse what is no instance of a frozen dataclass on the base of its room, in one sentence.
+    """Check that options are an instance of a frozen dataclass derived from the base of their room.
 
     Raises:
-        ConfigError: with what to do.
+        ConfigError: they are a class, derive from another base, or are not frozen.
     """
     kind = type(options)
     if isinstance(options, type):

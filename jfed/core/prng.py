@@ -1,7 +1,7 @@
 """Named streams of randomness: every draw is a function of (seed, stream, round), never of call order.
 
-So two schemes on one seed meet the same world, and the draws do not depend on who selects, on chunks,
-on blocks, or on which other runs share a program. No key is carried in a state.
+So two schemes with one seed get the same world, and the draws do not depend on the scheme, on chunks, on blocks,
+or on which other runs share a program. No key is carried in a state.
 """
 
 import enum
@@ -19,7 +19,7 @@ from jfed.core.errors import require
 
 
 class Stream(enum.IntEnum):
-    """What a key is for. The numbers are part of what makes a result reproducible: never renumber."""
+    """The purpose of a key. Reproducible results depend on the numbers: never renumber."""
 
     DATA = 0
     MODEL = 1
@@ -29,7 +29,7 @@ class Stream(enum.IntEnum):
 
 
 class Seeds(NamedTuple):
-    """Seeds of one run. Data, model and environment may be set apart; usually all are equal."""
+    """The seeds of one run. Those of data, model and environment may be set separately; usually all are equal."""
 
     seed: UInt32[Array, ""]
     data: UInt32[Array, ""]
@@ -47,10 +47,10 @@ class Keys(NamedTuple):
 
 
 def seeds(seed: int, data: int | None = None, model: int | None = None, environment: int | None = None) -> Seeds:
-    """Return the seeds of one run on the host; those that are not set apart follow `seed`.
+    """Return the seeds of one run, as NumPy numbers; those that are not given equal `seed`.
 
     Raises:
-        ConfigError: not a whole number from 0 to 2^32 - 1.
+        ConfigError: a seed is not a whole number from 0 to 2^32 - 1.
     """
 
     def pick(other: int | None) -> np.uint32:
@@ -63,9 +63,9 @@ def seeds(seed: int, data: int | None = None, model: int | None = None, environm
 
 
 def crossed_seeds(data: int = 1, model: int = 1, environment: int = 1) -> list[Seeds]:
-    """Return so many seeds of data, of model and of environment in all combinations, for `jfed variance`.
+    """Return all combinations of the given numbers of data, model and environment seeds, for `jfed variance`.
 
-    Runs that share one of them are not independent: they tell where the spread comes from, not who is better.
+    Runs that share one of them are not independent: they show where the spread comes from, not which scheme is better.
     """
     cells = itertools.product(range(data), range(model), range(environment))
     return [seeds(i, *cell) for i, cell in enumerate(cells)]
@@ -97,9 +97,9 @@ def words(key: PRNGKeyArray, n: int) -> UInt32[Array, " n"]:
     """Return n random words: `jax.random.bits(key, (n,), uint32)` bit for bit, several times as fast on a CPU.
 
     Threefry 2x32 with 20 rounds (J. Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011). On a CPU
-    jax lowers it to a loop over groups of rounds, which spares compile time but not passes over memory. Here the
-    rounds are written out, and the loop is over the halves of the words: what stands in no loop, XLA computes again
-    in each of its users, and these are the most expensive numbers of a round.
+    jax lowers it to a loop over groups of rounds, which saves compile time but not passes over memory. Here the
+    rounds are written out, and the loop is over the halves of the words: outside a loop, XLA would compute the words
+    again in each of their users, and they are the most expensive numbers of a round.
     """
     half = -(-n // 2)
 
@@ -127,5 +127,5 @@ def uniform(key: PRNGKeyArray, n: int) -> Float[Array, " n"]:
 
 
 def host_generator(data_seed: int) -> np.random.Generator:
-    """Return NumPy's generator for what is drawn on the host: the split of a data set over clients."""
+    """Return NumPy's generator for draws on the host: the split of a data set over clients."""
     return np.random.default_rng([int(data_seed), int(Stream.DATA)])

@@ -1,4 +1,4 @@
-"""A source text as what it does: without comments, docstrings and the way in which it is written."""
+"""Source text reduced to what it does, without comments, docstrings and layout, and the names it depends on."""
 
 import ast
 import hashlib
@@ -6,19 +6,19 @@ import symtable
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-LEFT_OUT = ("ctx", "kind", "type_comment")  # fields of nodes that say nothing of what happens
+LEFT_OUT = ("ctx", "kind", "type_comment")  # fields of nodes without effect on what the code does
 
 
 def normal(tree: ast.AST | Iterable[ast.stmt]) -> str:
-    """Return a text that is equal for trees that do the same, on every Python that jfed runs on.
+    """Return a text that does not depend on comments, docstrings and layout, equal on every Python that jfed supports.
 
-    `ast.unparse` would not do: since Python 3.12 it writes f-strings in another way.
+    `ast.unparse` would not be: since Python 3.12 it writes f-strings differently.
     """
     return repr(_plain(tree if isinstance(tree, ast.AST) else list(tree)))
 
 
 def digest(texts: Iterable[str]) -> str:
-    """Return 16 hexadecimal digits that name some texts in their order."""
+    """Return 16 hexadecimal digits that identify a sequence of texts."""
     whole = hashlib.sha256()
     for text in texts:
         whole.update(hashlib.sha256(text.encode()).digest())
@@ -37,13 +37,13 @@ def _plain(node: Any) -> Any:
 
 
 def _says_nothing(node: Any) -> bool:
-    """Return whether a statement is a docstring or the like, or `pass`."""
+    """Return whether a node is a string statement, such as a docstring, or `pass`."""
     text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     return text or isinstance(node, ast.Pass)
 
 
 def _joined(node: ast.JoinedStr) -> Iterator[Any]:
-    """Yield the parts of an f-string, with neighbouring texts as one: Pythons cut them at different places."""
+    """Yield the parts of an f-string with adjacent texts joined, since Python versions split them differently."""
     text = ""
     for part in node.values:
         if isinstance(part, ast.Constant):
@@ -57,14 +57,14 @@ def _joined(node: ast.JoinedStr) -> Iterator[Any]:
         yield text
 
 
-# ------------------------------------------------------------------------------------------- what is needed
+# --------------------------------------------------------------------------------------------- dependencies
 
 
 def needed(tree: ast.Module, name: str) -> list[ast.stmt]:
-    """Return those statements of a module on which a definition depends, in their order.
+    """Return the statements of a module on which a definition depends, in their order.
 
-    They are the statements that bind its name, and those that bind or change a name that these use, and so on. The
-    commands of a script, which come after its definitions, are not among them.
+    They are the statements that bind its name, those that bind or change a name that these use, and so on. Commands of
+    a script, such as calls of an imported module's functions, are not among them.
     """
     modules = {
         alias.asname or alias.name.split(".")[0]
@@ -90,7 +90,7 @@ def needed(tree: ast.Module, name: str) -> list[ast.stmt]:
 
 
 def names(statement: ast.stmt) -> tuple[set[str], set[str]]:
-    """Return the module's names that a statement binds or changes, and those that it uses."""
+    """Return the module-level names that a statement binds or changes, and those that it uses."""
     table = symtable.symtable(ast.unparse(statement), "statement", "exec")
     binds = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
     uses = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
@@ -108,7 +108,7 @@ def names(statement: ast.stmt) -> tuple[set[str], set[str]]:
 
 
 def _root(node: Any) -> set[str]:
-    """Return the name before all dots and brackets, where there are any."""
+    """Return the name before all dots and brackets; nothing for a plain name."""
     deep = isinstance(node, ast.Attribute | ast.Subscript)
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
@@ -116,11 +116,11 @@ def _root(node: Any) -> set[str]:
 
 
 def imported(statements: Iterable[ast.AST], package: str) -> Iterator[str]:
-    """Yield the full names of what statements import or reach through a module: perhaps modules, perhaps names in them.
+    """Yield the full names that statements import or use with dots; each is a module or a name in one.
 
     Args:
-        statements: of one module.
-        package: in which the module is, for relative imports.
+        statements: statements of one module.
+        package: package of the module, for relative imports.
     """
     for node in (node for statement in statements for node in ast.walk(statement)):
         if isinstance(node, ast.Import):

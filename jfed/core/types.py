@@ -1,17 +1,17 @@
-"""The vocabulary of jfed: what a round's parts say to each other. The interfaces are in `interfaces.py`.
+"""The messages between the parts of a round. The interfaces are in `interfaces.py`.
 
-One round, in this order (`engine/round.py` is the only file that knows it all):
+One round has this order (`engine/round.py` is the only file that knows all of it):
 
     environment.observe -> selector.probe -> selector.select -> controller.plan -> environment.respond
     -> algorithm (start, step ..., finish for each client that returns; then aggregate on the server)
     -> selector.update, controller.update
 
-Every function here is written for ONE run and is pure. The engine batches it over runs. Three masks have
-three names: `available` (before the choice), `selected` (the choice), `succeeded` (after it).
+Each of these functions is written for ONE run and is pure; the engine batches it over runs. There are three
+masks of clients: `available` (before the selection), `selected` (the cohort) and `succeeded` (after training).
 Per-client arrays have the leading axis `clients` (K); rounds count from 1, as in the papers.
 
-A hyperparameter lives in a member's `Params` (a NamedTuple of arrays) and is dynamic: a sweep over it
-compiles once. What shapes the program is a static option, closed over when the member is made.
+A hyperparameter is part of a member's `Params` (a NamedTuple of arrays) and is dynamic: a sweep over it
+compiles once. A setting that shapes the program is a static option, closed over when the member is made.
 """
 
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ Weights = Any  # a model's pytree of parameters
 
 @dataclass(frozen=True)
 class Dims:
-    """Static sizes of a program: what arrays are as long as.
+    """The static sizes of a program's arrays.
 
     Attributes:
         num_clients: K.
         slots: static upper bound on the cohort's size.
-        batch_size: B, images of a local SGD step.
-        features: names of what a client reports of itself.
-        resources: types of resources that a budget may count; the first is time.
+        batch_size: B, images per local SGD step.
+        features: names of the features in `View.context`.
+        resources: number of types of resources that the world counts; the first is time.
     """
 
     num_clients: int
@@ -46,17 +46,17 @@ class Dims:
 
 
 class Problem(NamedTuple):
-    """What every member may need to know about one run before it starts (host numbers).
+    """The facts about one run that a member may need before it starts (host numbers).
 
     Attributes:
         num_clients: K.
         cohort_size: k, clients per round.
         num_rounds: T.
-        availability: chance that a client can be asked in a round, by which promises are checked.
-        learning_rate: of the clients' local steps; NaN without training.
-        demand: least and largest that a client may demand, in those of an average one.
-        costs: what a local step and an exchange of each client cost on average; None where a world does not say.
-        first_cohort: how many clients the first round has.
+        availability: probability that a client is available in a round, which bounds the quotas of schemes.
+        learning_rate: step size of the clients' local steps; NaN without training.
+        demand: least and largest demand of a client, in units of the mean demand.
+        costs: mean costs of a local step and an exchange of each client; None for a world that states none.
+        first_cohort: size of the first round's cohort.
     """
 
     num_clients: int
@@ -77,7 +77,7 @@ class Oracle(NamedTuple):
 
     Attributes:
         success_rate: probability that a client returns its model.
-        latency_s: how long it is expected to take in this round, given all that can be known before it.
+        latency_s: expected latency of a client in this round, given all that can be known before it.
     """
 
     success_rate: Float[Array, " clients"]
@@ -85,17 +85,17 @@ class Oracle(NamedTuple):
 
 
 class View(NamedTuple):
-    """What is known before the choice.
+    """The information available before the selection.
 
     Attributes:
         round: t, from 1.
         horizon: T.
-        available: whom the server can reach in this round.
-        num_samples: training images of each client.
-        context: what each client reports of itself; the number 1 in a world where it reports nothing.
-        probed: loss of the global model on a client's data; NaN where it was not asked.
-        probed_accuracy: its accuracy there, likewise.
-        oracle: see `Oracle`; None for everybody else.
+        available: whether the server can reach a client in this round.
+        num_samples: number of training images of each client.
+        context: features that each client reports of itself; the number 1 in a world without features.
+        probed: loss of the global model on a client's data; NaN if the client was not probed, 0 if it has no images.
+        probed_accuracy: accuracy of the global model there; NaN if the client was not probed or has no images.
+        oracle: see `Oracle`; None for a scheme that does not need it.
     """
 
     round: Int[Array, ""]
@@ -109,11 +109,11 @@ class View(NamedTuple):
 
 
 class Probe(NamedTuple):
-    """Whom to ask for the global model's loss before the choice.
+    """A request for the global model's loss at clients, before the selection.
 
     Attributes:
-        asked: who answers.
-        num_images: on how many of its images a client answers, drawn at random; all if it has fewer.
+        asked: whether a client is probed.
+        num_images: number of a client's images, drawn at random, to evaluate; all if it has fewer.
     """
 
     asked: Bool[Array, " clients"]
@@ -121,12 +121,12 @@ class Probe(NamedTuple):
 
 
 class Cohort(NamedTuple):
-    """The choice.
+    """The selected clients.
 
     Attributes:
-        selected: the cohort; at most `Dims.slots` clients.
-        inclusion: the probability with which each client was to be selected; NaN where a scheme has none.
-        importance: by what a client's number of images is multiplied in the average; None: 1.
+        selected: whether a client is in the cohort; at most `Dims.slots` clients are.
+        inclusion: inclusion probability of each client; NaN if the scheme has none.
+        importance: factor of each client's number of images in the average; None: 1.
     """
 
     selected: Bool[Array, " clients"]
@@ -135,11 +135,11 @@ class Cohort(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How much a client trains if it is selected.
+    """The training of each client if it is selected.
 
     Attributes:
-        steps: local SGD steps.
-        learns: whether the model changes; where it does not, clients only look at it. None: always.
+        steps: number of local SGD steps.
+        learns: whether the round changes the model; if not, clients only evaluate it. None: always.
     """
 
     steps: Int[Array, " clients"]
@@ -147,13 +147,11 @@ class Plan(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """What each client spends in this round, in the units of as many types of resources as the world has.
-
-    The first of them is time, in seconds.
+    """The costs of each client in this round, by type of resource; the first type is time, in seconds.
 
     Attributes:
-        step: on a local step, on average over those of the round.
-        exchange: on an exchange with the server.
+        step: cost of a local step, on average over the steps of the round.
+        exchange: cost of an exchange with the server.
     """
 
     step: Float[Array, "resources clients"]
@@ -161,13 +159,13 @@ class Costs(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the world does in this round, drawn for ALL clients; only the engine sees it whole.
+    """The world's draws in this round, for ALL clients; only the engine sees all of it.
 
     Attributes:
-        succeeded: would this client return its model?
-        latency_s: how long the server would wait for it.
-        idle_s: how long a round without a cohort takes.
-        costs: of each client; None where a world knows of time alone: all of it is the exchange's.
+        succeeded: whether a client would return its model if selected.
+        latency_s: time that the server would wait for a client.
+        idle_s: duration of a round without a cohort.
+        costs: costs of each client; None for a world that states none: the latency is then the cost of the exchange.
     """
 
     succeeded: Bool[Array, " clients"]
@@ -177,13 +175,13 @@ class Outcome(NamedTuple):
 
 
 class Estimates(NamedTuple):
-    """What clients find out about the loss on the way, for the choice of the number of local steps.
+    """The clients' estimates for the choice of the number of local steps.
 
     Attributes:
-        loss: of the global model, on the batch of the first step.
-        best_loss: of the best global model so far, on the same.
+        loss: loss of the global model on the batch of the first step.
+        best_loss: loss of the best global model so far on the same batch.
         rho: |difference of losses| over the distance of two models; 0 where it is not known.
-        beta: the same of gradients.
+        beta: the same for gradients.
         known: whether there were two models to compare.
         divergence: distance of the client's gradient from the average one.
     """
@@ -197,21 +195,20 @@ class Estimates(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What clients tell of their models beside the training loss, each fact only where the selector wants it.
+    """The clients' reports on their models beyond the training loss; only facts that the selector wants are computed.
 
-    A fact that is not wanted is None, and costs nothing. "All its images" are those that the client trains on, each
-    once; what is a mean over them is NaN for a client without any. Losses are in the model's own unit (nats for cross
-    entropy).
+    A fact that is not wanted is None. "All its images" are those that the client trains on, each once; a mean over them
+    is NaN for a client without any. Losses are in the model's own unit (nats for cross entropy).
 
     Attributes:
         loss_before: mean loss of the received model on all its images, the model's penalty included.
-        loss_after: the same of its own model, where its local steps ended.
+        loss_after: the same for its own model, after its local steps.
         loss_sq: mean over all its images of the squared loss of one image, by the received model and without the
             penalty; its square root is what Oort multiplies by the number of images.
         accuracy: share of all its images that the received model gets right, in [0, 1].
         gradient_norm: Euclidean norm of the gradient of `loss_before`, all layers together.
-        update_norm: Euclidean norm of what the local steps changed, its own model less the received one.
-        sketch: the same change in `Selector.sketch_size` dimensions: a random projection, fixed for a run and the same
+        update_norm: Euclidean norm of its update, its own model minus the received one.
+        sketch: the update in `Selector.sketch_size` dimensions: a random projection, fixed for a run and the same
             for all clients, that keeps inner products on average.
     """
 
@@ -225,19 +222,22 @@ class Facts(NamedTuple):
 
 
 class Feedback(NamedTuple):
-    """What the server learns of the outcome: zero or False where a client was not selected.
+    """The server's knowledge of the outcome.
+
+    Where a client has none, `latency_s`, `costs` and `share` are 0, and losses, estimates and facts are NaN. `share`,
+    `estimates` and `kept` are None without training.
 
     Attributes:
-        selected: the cohort.
-        succeeded: those of the cohort who returned.
-        latency_s: how long the server waited for each of the cohort.
-        loss: mean minibatch loss over the local steps of a returned client; NaN where there is none.
-        costs: what the cohort spent.
-        share: what each returned client weighed in the average.
-        estimates: of the returned clients, where the algorithm makes any; otherwise None.
-        kept: whether the average was finite, and so became the global model.
-        idle_s: how long this round takes if nobody is selected.
-        facts: of each client, as the selector wants them; NaN for who did not return. All None if it wants none.
+        selected: whether a client is in the cohort.
+        succeeded: whether it is and returned.
+        latency_s: time that the server waited for each client of the cohort.
+        loss: mean minibatch loss over the local steps of a returned client.
+        costs: costs of each client of the cohort.
+        share: weight of each returned client in the average.
+        estimates: estimates of the returned clients; None if the algorithm makes none.
+        kept: whether the aggregated model is finite.
+        idle_s: duration of this round if no client is selected.
+        facts: facts about each returned client; each is None if the selector does not want it.
     """
 
     selected: Bool[Array, " clients"]
@@ -255,7 +255,7 @@ class Feedback(NamedTuple):
         """Return the last known loss of each client: of the received model where clients estimate it, or of training.
 
         Args:
-            before: what was known before this round, which stays for whoever did not return.
+            before: losses known before this round, kept for clients that did not return or have no loss.
         """
         new = self.loss if self.estimates is None else self.estimates.loss
         return jnp.where(self.succeeded & ~jnp.isnan(new), new, before)

@@ -1,3 +1,3 @@
-"""The version of the package, in the one place from which all others take it."""
+"""The version of the package, which all other places read from here."""
 
 __version__ = "0.2.0"

@@ -1,7 +1,7 @@
-"""Your own data: arrays, or an npz file of them, checked once and known by their content.
+"""Data sources made of the user's own arrays, or of an npz file of them, checked once and identified by their content.
 
-`jfed.arrays(images, labels, ...)` makes a data source of arrays that you have, for `Training(dataset=...)`;
-`Training(dataset="file.npz")` reads the same arrays, by the same names, from a file that `numpy.savez` wrote.
+`jfed.arrays(images, labels, ...)` makes a data source for `Training(dataset=...)`; `Training(dataset="file.npz")` reads
+the same arrays, under the same names, from a file that `numpy.savez` wrote.
 """
 
 import functools
@@ -25,11 +25,11 @@ PIXEL = 255.0  # the largest value of a uint8
 
 @dataclass(frozen=True)
 class Arrays(DataOptions):
-    """A data set made of arrays; two are equal if name and content are. `arrays` makes them.
+    """A data source made by `arrays`; two are equal if their names and digests are.
 
     Attributes:
-        name: by which results know it.
-        digest: of the content.
+        name: name of the data set in results.
+        digest: digest of the content.
         content: the data set itself.
     """
 
@@ -39,7 +39,7 @@ class Arrays(DataOptions):
 
     @classmethod
     def called(cls) -> tuple[Name, ...]:
-        """Return no name, since each data set has its own."""
+        """Return no names for the catalogue, since each data set has its own."""
         return ()
 
     def load(self, data_dir: Folder = None) -> Dataset:
@@ -59,20 +59,20 @@ def arrays(
     clients: ArrayLike | None = None,
     name: str = "mine",
 ) -> Arrays:
-    """Return a data source of your own arrays, for `Training(dataset=...)`; they are copied and hashed here, once.
+    """Return a data source of the given arrays, which are copied and hashed once, for `Training(dataset=...)`.
 
     Args:
         images: (N, ...); uint8 images (N, height, width) or (N, height, width, channels), or float features of any
-            shape, which are held as float32.
-        labels: (N,), whole numbers 0 .. L - 1, of which each occurs.
+            shape, which are stored as float32.
+        labels: (N,), whole numbers 0 .. L - 1, each of which must occur.
         test_images: (M, ...), of the same shape and type; needed for `Training(test_set="official")` only.
-        test_labels: (M,), for the test images.
-        clients: (N,), who owns each training example, as whole numbers or strings. In the partition "natural", which is
-            then the default, clients are owners and nobody holds what is another's.
-        name: by which results know the data set.
+        test_labels: (M,), labels of the test images.
+        clients: (N,), owner of each training example, as whole numbers or strings. In the partition "natural", which is
+            then the default, each client is one owner and holds that owner's examples only.
+        name: name of the data set in results.
 
     Raises:
-        DataError: arrays that make no data set, with what is wrong and what to do.
+        DataError: the arrays do not form a data set; the message says what is wrong and what to do.
     """
     if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
         raise DataError(f"a data set's name has letters, digits, '.', '-' and '_', found {name!r}")
@@ -101,12 +101,14 @@ def arrays(
 
 
 def from_file(path: str | Path) -> Arrays:
-    """Return the data source that an npz file holds, by the names of the arguments of `arrays`.
+    """Return the data source in an npz file whose arrays are named like the arguments of `arrays`.
 
-    The file is read again only if it has changed. Without a `name` in it, the data set is called as the file is.
+    The last four files are cached and read again only if they have changed. A data set without a `name` in its file is
+    named after the file.
 
     Raises:
-        DataError: no such file, no npz file, pickled objects in it, names that lack or are unknown, and bad arrays.
+        DataError: the file cannot be read, is no npz file, holds pickled objects, lacks an array or holds an unknown
+            one, or `arrays` refuses its arrays.
     """
     path = Path(path)
     try:
@@ -128,7 +130,9 @@ def _from_file(path: Path, *_: int) -> Arrays:
             )
     stray = [name for name in parts if name not in PARTS]
     if stray:
-        raise DataError(f"{path} holds {', '.join(stray)}, which no data set has: name arrays {', '.join(PARTS)}")
+        raise DataError(
+            f"{path} holds {', '.join(stray)}, which no data set has: the known names are {', '.join(PARTS)}"
+        )
     name = str(parts.pop("name", re.sub(r"[^\w.-]", "-", path.stem)))
     try:
         return arrays(**parts, name=name)
@@ -151,7 +155,7 @@ def _parts(path: Path) -> dict[str, NDArray[Any]]:
             why = "holds Python objects, or is no npz file"
         else:
             why = f"cannot be read as an npz file ({str(error).partition(chr(10))[0] or type(error).__name__})"
-        raise DataError(f"{path} {why}: {advice}, of numbers and strings only") from error
+        raise DataError(f"{path} {why}: {advice}, with arrays of numbers and strings only") from error
 
 
 # ------------------------------------------------------------------------------------------------ checks

@@ -1,4 +1,4 @@
-"""The checks that every way to deal out images shares."""
+"""Checks of labels and sizes, shared by the partitions that are given sizes."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,8 +9,9 @@ from jfed.core.errors import DataError
 def checked(labels: ArrayLike, sizes: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return labels (N,) and sizes (K,) as int64.
 
-    Raises ``DataError`` if one is not a vector of integers, if a size is negative, if there is no
-    client or no image, or if the clients ask for more images than there are.
+    Raises:
+        DataError: one is not a vector of integers, a size is negative, there is no client or no image, or the sizes add
+            up to more images than there are.
     """
     labels, sizes = _vector("labels", labels), _vector("sizes", sizes)
     if sizes.size == 0:

@@ -1,19 +1,19 @@
-"""Non-iid clients by a Dirichlet law over classes.
+"""Non-iid clients whose classes follow a Dirichlet distribution.
 
 T.-M. H. Hsu, H. Qi, M. Brown: Measuring the Effects of Non-Identical Data Distribution for
 Federated Visual Classification. arXiv:1909.06335, 2019.
 
-``rounded`` is the form of T. Huang, W. Lin, W. Wu, L. He, K. Li, A. Y. Zomaya: An Efficiency-Boosting
+`rounded` is the form of T. Huang, W. Lin, W. Wu, L. He, K. Li, A. Y. Zomaya: An Efficiency-Boosting
 Client Selection Scheme for Federated Learning With Fairness Guarantee. IEEE TPDS, 2021, Sec. 6.2.1:
-a client's n images hold q_c n of class c, while Hsu et al. draw each label from q.
+a client's n images contain q_c n of class c, while Hsu et al. draw each label from q.
 
-*Notation*: alpha = ``alpha`` (concentration); p = the prior over the L classes that occur, here
-uniform; q = ``log_q`` (one client's class vector).
+*Notation*: alpha = `alpha` (concentration); p = the prior over the L classes that occur, here
+uniform; q = `log_q` (one client's class vector).
 
-*Departures*: images are not reused, so a class that runs out leaves the race and q is renormalised
-over the rest, as the public implementations do. The clients draw in a random order: which of them
-come last and take what is left does not depend on their number. With ``rounded``, q_c n is made
-whole by largest remainders.
+*Departures*: images are not reused, so a class that runs out is dropped and q is renormalised over
+the others, as the public implementations do. The clients draw in a random order, so that which of
+them come last and get the remaining images does not depend on their index. With `rounded`, q_c n is
+made whole by largest remainders.
 """
 
 import math
@@ -32,17 +32,24 @@ _SMALLEST_ALPHA = 1e-9
 def dirichlet(
     labels: ArrayLike, sizes: ArrayLike, rng: np.random.Generator, *, alpha: float, rounded: bool = False
 ) -> list[NDArray[np.int32]]:
-    """Give client i ``sizes[i]`` images whose classes follow its own q ~ Dir(alpha p).
+    """Give client i `sizes[i]` images whose classes follow its own q ~ Dir(alpha p).
 
-    ``labels`` (N,) and ``sizes`` (K,) are integers; returns K vectors of positions in ``labels``,
-    each in random order, no image twice. The prior p is uniform over the L classes that occur, so
-    every class has concentration alpha / L: RBCS-F's gamma1 is alpha / L, and its 1, 10, inf are
-    alpha = 10, 100, ``math.inf`` with ten classes. alpha = inf gives q = p. ``rounded`` takes the
-    numbers that q says, instead of drawing them.
+    The prior p is uniform over the L classes that occur, so every class has concentration alpha / L: RBCS-F's gamma1 is
+    alpha / L, and its 1, 10, inf are alpha = 10, 100, `math.inf` with ten classes. If the clients take all images, the
+    last of them get the remaining ones instead of their q.
 
-    When the clients take all images, the last of them get what is left instead of their q.
+    Args:
+        labels: (N,), integers.
+        sizes: (K,), integers.
+        rng: source of all draws.
+        alpha: concentration, at least 1e-9; `math.inf` gives q = p.
+        rounded: whether a client's class counts are q times its size, rounded, instead of draws from q.
 
-    Raises ``DataError`` for an alpha under 1e-9 and for sizes that do not fit the labels.
+    Returns:
+        K vectors of positions in `labels`, each in random order, no image twice.
+
+    Raises:
+        DataError: alpha is below 1e-9, or the sizes do not fit the labels.
     """
     labels, sizes = checked(labels, sizes)
     if not alpha >= _SMALLEST_ALPHA:
@@ -70,11 +77,11 @@ def _log_dirichlet(alpha: float, num_classes: int, rng: np.random.Generator) -> 
 def _draw_classes(
     log_q: NDArray[np.float64], num: int, room: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return how many of ``num`` images fall on each class, none above its ``room`` (L,).
+    """Return how many of `num` images fall on each class, none above its `room` (L,).
 
-    Drawing a batch, dropping what exceeds the room and drawing the dropped ones again over the
-    open classes has the law of drawing one by one: dropping a draw is renormalising. Each turn
-    but the last closes a class, so there are at most L + 1.
+    Drawing a batch, dropping what exceeds the room and drawing the dropped images again over the
+    open classes has the distribution of drawing one by one: dropping a draw is renormalising. Each
+    turn but the last closes a class, so there are at most L turns.
     """
     drawn = np.zeros_like(room)
     while (left := num - drawn.sum()) > 0:
@@ -89,9 +96,9 @@ def _draw_classes(
 def _round_classes(
     log_q: NDArray[np.float64], num: int, room: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return q times ``num`` by largest remainders, none above its ``room`` (L,).
+    """Return q times `num`, made whole by largest remainders, none above its `room` (L,).
 
-    What a full class cannot give, the open ones give by their shares; equal remainders at random.
+    Open classes make up for full ones in proportion to q; ties between remainders are broken at random.
     """
     taken = np.zeros_like(room)
     while (left := num - taken.sum()) > 0:

@@ -14,25 +14,33 @@ from jfed.data.partition import Partition, union_test
 class FederatedData:
     """Positions of the clients' and the test images, for S seeds and K clients.
 
-    ``index`` points into the data set's training images. ``test_index`` points into them too (the
-    union of the clients' reserved parts), or into the data set's own test images (then the same for
-    every seed), as ``stack`` was asked. Rows are valid up to their number; the padding is 0, a real
-    image's position.
+    Rows are valid up to their number; the padding is 0, a real image's position.
+
+    Attributes:
+        index: (S, K, n_max), positions in the data set's training images.
+        num_samples: (S, K), valid entries of each row of `index`.
+        test_index: (S, M), positions in the training images (the union of the clients' reserved parts), or in the data
+            set's own test images (the same for every seed).
+        num_test: (S,), valid entries of each row of `test_index`.
     """
 
-    index: NDArray[np.int32]  # (S, K, n_max)
-    num_samples: NDArray[np.int32]  # (S, K)
-    test_index: NDArray[np.int32]  # (S, M)
-    num_test: NDArray[np.int32]  # (S,)
+    index: NDArray[np.int32]
+    num_samples: NDArray[np.int32]
+    test_index: NDArray[np.int32]
+    num_test: NDArray[np.int32]
 
 
 def stack(partitions: Sequence[Partition], num_official_test: int | None = None) -> FederatedData:
-    """Stack one partition per seed, padded to the largest client.
+    """Return one partition per seed as stacked tables, padded to the largest client.
 
-    The test set is the union of the reserved parts (as in E3CS), or, if
-    ``num_official_test`` is given, that many of the data set's own test images from the first on.
-    Raises ``DataError`` if there is no partition, if they differ in the number of clients, or if a
-    seed would be left without test images.
+    Args:
+        partitions: one per seed.
+        num_official_test: how many of the data set's own test images, from the first on, form the test set; None: the
+            test set is the union of the reserved parts, as in E3CS.
+
+    Raises:
+        DataError: there is no partition, the partitions differ in their numbers of clients, no client has a training
+            image, or a seed has no test images.
     """
     if not partitions:
         raise DataError("there is no partition to stack: at least one seed is needed")
@@ -44,10 +52,10 @@ def stack(partitions: Sequence[Partition], num_official_test: int | None = None)
     index = np.stack([np.pad(p.train, ((0, 0), (0, width - p.train.shape[1]))) for p in partitions])
     test_index, num_test = _test(partitions, num_official_test)
     if num_samples.max() == 0:
-        raise DataError("no client has an image to train on: let them have more (samples_per_client)")
+        raise DataError("no client has an image to train on: raise samples_per_client")
     if num_test.min() < 1:
         raise DataError(
-            "there are no test images: reserve a fraction of the clients' data that makes at least one of them "
+            "there are no test images: reserve a fraction of the clients' data that is at least one image "
             "(training.test_fraction), or use the data set's own test images (training.test_set='official')"
         )
     return FederatedData(index, num_samples, test_index, num_test)

@@ -1,4 +1,4 @@
-"""The official file formats: IDX (MNIST and its kin) and the CIFAR-10 binary version.
+"""Reading and writing the official file formats: IDX (MNIST and its relatives) and the CIFAR-10 binary version.
 
 Sources: the IDX layout on Y. LeCun's MNIST page; the binary layout on A. Krizhevsky's CIFAR page.
 """
@@ -21,9 +21,10 @@ _CIFAR_RECORD = 1 + 3 * _CIFAR_SIDE**2
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the content of a file, decompressed if its name ends in ``.gz``.
+    """Return the content of a file, decompressed if its name ends in `.gz`.
 
-    Raises ``DataError`` if the file cannot be read or is not one whole gzip stream.
+    Raises:
+        DataError: the file cannot be read, or is named `.gz` and is not a complete gzip file.
     """
     try:
         content = path.read_bytes()
@@ -35,10 +36,11 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_idx(path: Path, ndim: int) -> NDArray[np.uint8]:
-    """Return the array of an IDX file of unsigned bytes with ``ndim`` dimensions.
+    """Return the array of an IDX file of unsigned bytes with `ndim` dimensions.
 
-    Raises ``DataError`` for another type or number of dimensions, and for a length that does not
-    follow from the header.
+    Raises:
+        DataError: the file cannot be read, has another type or number of dimensions, or does not have the length that
+            its header says.
     """
     content = read_bytes(path)
     magic = struct.pack(">HBB", 0, _IDX_UINT8, ndim)
@@ -59,7 +61,7 @@ def read_idx(path: Path, ndim: int) -> NDArray[np.uint8]:
 
 
 def idx_content(array: NDArray[np.uint8]) -> Iterator[bytes | memoryview]:
-    """Yield the content of the IDX file that holds ``array``, piece by piece."""
+    """Yield the content of the IDX file that holds `array`, piece by piece."""
     yield struct.pack(f">HBB{array.ndim}I", 0, _IDX_UINT8, array.ndim, *array.shape)
     yield np.ascontiguousarray(array).reshape(-1).data
 
@@ -67,8 +69,10 @@ def idx_content(array: NDArray[np.uint8]) -> Iterator[bytes | memoryview]:
 def read_cifar10(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return the images (N, 32, 32, 3) and labels (N,) of one CIFAR-10 binary file.
 
-    A record is a label byte, then the red, green and blue planes, row by row. Raises ``DataError``
-    for a length that is not a whole number of records.
+    A record is a label byte, then the red, green and blue planes, row by row.
+
+    Raises:
+        DataError: the file cannot be read, or its length is not a whole number of records.
     """
     content = read_bytes(path)
     if len(content) % _CIFAR_RECORD or not content:
@@ -94,5 +98,5 @@ def cifar10_content(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> Ite
 
 
 def _planes(records: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
-    """The red, green and blue parts of CIFAR-10 records, as views (N, 1024)."""
+    """Return the red, green and blue parts of CIFAR-10 records, as views (N, 1024)."""
     return np.split(records[:, 1:], 3, axis=1)

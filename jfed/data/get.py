@@ -1,7 +1,7 @@
-"""Fetch official data sets to where `load` finds them.
+"""Downloads of official data sets to where `load` finds them.
 
-What is fetched goes to a scratch folder inside the final one, is checked, and only then given its final name. So
-whatever goes wrong on the way, a killed process too, a file under its final name is whole and right.
+A file is downloaded to a scratch folder inside the final one, checked, and then moved to its final name. So a file
+under its final name is complete and correct, even if the process is killed on the way.
 """
 
 import os
@@ -22,12 +22,12 @@ from jfed.data.sources import SOURCES, official_files, plain_or_gz
 
 @dataclass(frozen=True)
 class Remote:
-    """One file to fetch.
+    """One file to download.
 
     Attributes:
         urls: official addresses of the same content, tried in this order.
-        sha256: of that content.
-        members: what is kept of an archive; empty: the file itself is kept.
+        sha256: checksum of that content.
+        members: files to keep of an archive; empty: the file itself is kept.
     """
 
     urls: tuple[str, ...]
@@ -41,7 +41,7 @@ class Remote:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The names of the files that it leaves, without .gz."""
+        """The names of the files that are kept, without `.gz`."""
         kept = self.members or (self.name,)
         return tuple(member.rpartition("/")[2].removesuffix(".gz") for member in kept)
 
@@ -96,14 +96,17 @@ REMOTES = {
 def get(
     name: str, data_dir: str | os.PathLike[str] | None = None, console: Console | None = None
 ) -> tuple[Dataset, Path]:
-    """Fetch what is missing of ``name``, check all of it, and return it with its folder.
+    """Download the missing files of a data set, check all of its files, and return it with its folder.
 
-    The folder lies below ``data_dir``, $JFED_DATA_DIR or the user's cache. Files that are there already
-    are not fetched again. ``console`` shows the progress.
+    Args:
+        name: one of `names()`; "digits" needs no download.
+        data_dir: folder above that of the data set; None: `$JFED_DATA_DIR`, or a folder of the user's cache.
+        console: shows the progress; None: no progress is shown.
 
-    Raises ``DataError`` if the name is unknown, if no address gives the published content (the
-    message says for each address why), if the folder cannot be written to, and if a file that was
-    there already is not the published one.
+    Raises:
+        ConfigError: the name is unknown.
+        DataError: no address provides the published content (the message gives the reason for each address), the folder
+            cannot be written to, or a file that was there already is not the published one.
     """
     if name == "digits":
         return load(name), DIGITS.parent
@@ -121,11 +124,11 @@ def get(
         raise DataError(f"cannot put {name} into {root} ({error.strerror or error})") from error
     held = official_files(source, folder)
     if held is None:
-        raise DataError(f"what was fetched for {name} holds none of its files")
+        raise DataError(f"the download of {name} contains none of its files")
     try:
         return dataset(name, held.read()), folder
     except DataError as error:
-        raise DataError(f"{error}; move what is wrong out of {folder} and run this again") from error
+        raise DataError(f"{error}; move the wrong files out of {folder} and run the command again") from error
 
 
 def _fetch_all(remotes: Sequence[Remote], folder: Path, console: Console | None) -> None:
@@ -137,7 +140,7 @@ def _fetch_all(remotes: Sequence[Remote], folder: Path, console: Console | None)
 
 
 def _fetch(remote: Remote, folder: Path, bars: Progress) -> None:
-    """Bring a file, or the members of an archive, into the folder. Raises ``DataError``; ``OSError`` is the disk's."""
+    """Download a file, or the members of an archive, into the folder; raise `OSError` if the disk fails."""
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetching-") as scratch:
         target = Path(scratch, remote.name)
         failures = []
@@ -153,13 +156,13 @@ def _fetch(remote: Remote, folder: Path, bars: Progress) -> None:
 
 
 def _failure(url: str, target: Path, sha256: str, bars: Progress) -> str | None:
-    """Download to ``target``; return what went wrong, None if nothing did."""
+    """Download to `target`, and return what went wrong; None if nothing did."""
     with extra("data"):
         import pooch
         import requests
 
     bar: Any = _Bar(bars, target.name)  # pooch takes any such object, but declares a bool
-    # As it lies on the server: one that packs it once more for the way would spoil the sum.
+    # A server that compresses the file once more for the transfer would change its checksum.
     download = pooch.HTTPDownloader(bar, 1 << 16, headers={"Accept-Encoding": "identity"})
     try:
         download(url, str(target), None)
@@ -183,7 +186,7 @@ def _unpacked(path: Path, members: tuple[str, ...]) -> list[Path]:
 
 
 class _Bar:
-    """A line of rich's progress that pooch can move: it sets ``total`` and calls the three methods."""
+    """A line of rich's progress display for pooch, which sets `total` and calls the three methods."""
 
     def __init__(self, bars: Progress, name: str) -> None:
         self._bars = bars

@@ -1,4 +1,4 @@
-"""The published data sets: where their files are looked for, and what they must hold."""
+"""The published data sets: where their files are searched for, and what they must contain."""
 
 import hashlib
 import os
@@ -17,25 +17,25 @@ DIGITS = Path(__file__).parent / "digits" / "digits.npz"
 
 
 def names() -> tuple[str, ...]:
-    """Return the names that ``load`` knows."""
+    """Return the names that `load` knows."""
     return ("digits", *SOURCES)
 
 
 def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
-    """Return the data set ``name``, one of ``names()``.
+    """Return the data set `name`, one of `names()`.
 
-    "digits" ships with jfed: 1,437 training and 360 test images of 8 x 8 pixels (see
-    ``digits/README.md``). The others are looked for in this order: their official files, plain or
-    gzipped, below ``data_dir``, below ``$JFED_DATA_DIR`` and in the system's folder; a folder that
-    tensorflow-datasets prepared below ``data_dir``, ``$JFED_DATA_DIR``, ``$TFDS_DATA_DIR`` or
-    ``~/tensorflow_datasets``; what ``jfed data get`` fetched. Below means DIR/<name>/ or DIR/ itself,
-    for "cifar10" also ``cifar-10-batches-bin`` in either. All of them give the same images in the
-    same order, except that tensorflow-datasets has fewer EMNIST letters.
+    "digits" ships with jfed: 1,437 training and 360 test images of 8 x 8 pixels (see `digits/README.md`). The others
+    are searched for in this order: their official files, plain or gzipped, below `data_dir`, below `$JFED_DATA_DIR` and
+    in the system's folder; a folder that tensorflow-datasets prepared below `data_dir`, `$JFED_DATA_DIR`,
+    `$TFDS_DATA_DIR` or `~/tensorflow_datasets`; the files that `jfed data get` downloaded to the user's cache. "Below"
+    means in DIR/<name>/ or in DIR/ itself, for "cifar10" also in `cifar-10-batches-bin` of either. All of these give
+    the same images in the same order, except that tensorflow-datasets has fewer EMNIST letters.
 
-    Raises ``DataError`` if the name is unknown, if the files are not found, and if they are
-    truncated, malformed or not what the data set's authors published, by number, shape or md5 sum.
-    "emnist_letters" alone may have other numbers of images than the official one, and its sums are
-    not known; its title says how many there are.
+    Raises:
+        ConfigError: the name is unknown.
+        DataError: the files are not found, truncated, malformed, or by number, shape or md5 sum not those that the data
+            set's authors published. Only "emnist_letters" may have other numbers of images than the official ones,
+            which its title then gives; its sums are not known.
     """
     if name == "digits":
         return _load_digits()
@@ -46,7 +46,7 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
 
 
 def where(name: str, data_dir: str | os.PathLike[str] | None = None) -> Path | None:
-    """Return the folder that ``load`` would read ``name`` from, without reading it; None if there is none."""
+    """Return the folder that `load` would read `name` from, without reading it; None if there is none."""
     if name == "digits":
         return DIGITS.parent
     held = _held(name, data_dir)
@@ -54,7 +54,7 @@ def where(name: str, data_dir: str | os.PathLike[str] | None = None) -> Path | N
 
 
 def fetched_folder(data_dir: str | os.PathLike[str] | None = None) -> Path:
-    """Return where data sets are fetched to: ``data_dir``, $JFED_DATA_DIR, or jfed's folder of the user's cache."""
+    """Return the folder for downloads: `data_dir`, `$JFED_DATA_DIR`, or jfed's folder in the user's cache."""
     return Path(data_dir or os.environ.get("JFED_DATA_DIR") or _cache())
 
 
@@ -66,7 +66,7 @@ Look = Callable[[Source, Path], Held | None]
 
 
 def _places(source: Source, data_dir: str | os.PathLike[str] | None) -> Iterator[tuple[Path, Look]]:
-    """Every folder to look into, in order, and how."""
+    """Yield the folders to search, in order, each with the function that looks into it."""
     given = [Path(folder) for folder in (data_dir, os.environ.get("JFED_DATA_DIR")) if folder]
     tfds = [os.environ.get("TFDS_DATA_DIR"), Path.home() / "tensorflow_datasets"]
     for folder in given:
@@ -84,7 +84,7 @@ def _below(source: Source, folder: Path) -> Iterator[tuple[Path, Look]]:
 
 
 def _held(name: str, data_dir: str | os.PathLike[str] | None) -> Held | None:
-    """The first place that holds the data set."""
+    """Return the first place that holds the data set; None if there is none."""
     if name not in SOURCES:
         raise unknown("data set", name, names())
     source = SOURCES[name]
@@ -103,14 +103,18 @@ def _not_found(name: str, data_dir: str | os.PathLike[str] | None) -> str:
     searched = dict.fromkeys(str(folder) for folder, _ in _places(source, data_dir))
     return (
         f"the data set {name!r} was not found (searched {', '.join(searched)}): run `jfed data get {name}`, or put "
-        f"{', '.join(source.train_files + source.test_files)} (plain or .gz) into a folder and name it by data_dir "
-        f"(--data-dir) or $JFED_DATA_DIR, or name there or by $TFDS_DATA_DIR a folder where tensorflow-datasets "
+        f"{', '.join(source.train_files + source.test_files)} (plain or .gz) into a folder that is given by data_dir "
+        f"(--data-dir) or $JFED_DATA_DIR, or give by one of these or $TFDS_DATA_DIR a folder where tensorflow-datasets "
         f"prepared {source.prepared!r}; to get the files by hand, {source.obtain}"
     )
 
 
 def dataset(name: str, raw: Raw) -> Dataset:
-    """Check what was read against what ``name``'s authors published, and bring it into shape."""
+    """Return the data set that some files contain, checked against what its authors published.
+
+    Raises:
+        DataError: the content is not the published one.
+    """
     source = SOURCES[name]
     _check_images(source, raw)
     counts = (len(raw.images), len(raw.test_images))
@@ -185,7 +189,7 @@ def _upright(source: Source, images: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _check_published(source: Source, raw: Raw) -> None:
-    """Compare the md5 sums of the contents that the files had with the published ones, where these are known."""
+    """Compare the md5 sums of the files' contents with the published ones, where these are known."""
     parts = (
         (source.train_files, raw.images, raw.labels),
         (source.test_files, raw.test_images, raw.test_labels),
@@ -202,7 +206,7 @@ def _check_published(source: Source, raw: Raw) -> None:
                 if other.md5.get(file) == found:
                     raise DataError(
                         f"{raw.folder} holds {other.title}, not {source.title}: "
-                        f"put the files of each into a folder of its own name"
+                        f"put the files of each data set into a folder of that name"
                     )
             raise DataError(
                 f"{file} of {source.title} in {raw.folder} is not the published one: "

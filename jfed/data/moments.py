@@ -1,25 +1,26 @@
-"""Mean and standard deviation of examples, piece by piece."""
+"""Mean and standard deviation of examples, computed piece by piece."""
 
 import numpy as np
 
 from jfed.data.dataset import Examples
 
 _PIECE = 1 << 20  # numbers that are held in double precision at once
-_FLAT = 1e-7  # a deviation that small beside the values is rounding of float32, and the feature is constant
+_FLAT = 1e-7  # a deviation this small relative to the values is rounding of float32: the feature is constant
 _TINY = 1e-30  # in units of the scale; below it float32 could not divide
 
 Number = float | tuple[float, ...]
 
 
 def moments(examples: Examples, scale: float) -> tuple[Number, Number]:
-    """Return mean and standard deviation of ``examples / scale`` for each entry of the last axis.
+    """Return mean and standard deviation of `examples / scale` for each entry of the last axis.
 
-    That is for each feature of vectors (N, features), and for each channel of images (N, height, width, channels). One
-    entry gives two numbers, more give two tuples. A constant entry has a deviation of 1: nothing is divided by 0.
+    The entries are the features of vectors (N, features), or the channels of images (N, height, width, channels). A
+    single entry gives two numbers, more give two tuples. A constant entry has a deviation of 1, so that it can be a
+    divisor.
     """
     rows = examples.reshape(-1, examples.shape[-1])
     pieces = np.array_split(rows, max(1, rows.size // _PIECE))
-    unit = np.float64(scale)  # makes double precision of what it divides
+    unit = np.float64(scale)  # so that quotients are in double precision
     mean = np.sum([(piece / unit).sum(axis=0) for piece in pieces], axis=0) / len(rows)
     squares = np.sum([np.square(piece / unit - mean).sum(axis=0) for piece in pieces], axis=0) / len(rows)
     std, size = np.sqrt(squares), np.abs(rows).max(axis=0) / unit

@@ -1,4 +1,4 @@
-"""The natural partition: clients are the owners of the examples, and nobody holds what is another's."""
+"""The natural partition: each client is one owner of examples and holds that owner's examples only."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,18 @@ def natural(
     most: int | None = None,
     min_samples: float = 1,
 ) -> list[NDArray[np.int32]]:
-    """Return the positions of each client's examples (K vectors), all those of one owner.
+    """Return the positions of each client's examples (K vectors), all of one owner.
 
-    Owners with fewer than ``min_samples`` examples are left out. Of the others, ``num_clients`` are drawn; all of them,
-    without a draw, where there are just as many. They keep their order. An owner with more than ``most`` examples gives
-    so many of them, drawn at random.
+    Args:
+        owners: (N,), owner of each example.
+        num_clients: number of owners to draw; if there are exactly that many, all are taken without a draw. They keep
+            their order.
+        rng: source of all draws.
+        most: largest number of examples of a client, drawn at random from those of an owner with more; None: no limit.
+        min_samples: owners with fewer examples are left out.
 
-    Raises ``DataError`` where there are not as many owners, and for numbers that are not whole or below 1.
+    Raises:
+        DataError: there are too few owners, or a number is not whole or below 1.
     """
     for name, number in (("min_samples", min_samples), ("samples_per_client", most)):
         whole = isinstance(number, int | float) and number >= 1 and number % 1 == 0

@@ -1,4 +1,4 @@
-"""The published data sets: digits ships with jfed, the files of the others are looked for (`jfed data get`)."""
+"""The published data sets: digits ships with jfed, the others are read from files (see `jfed data get`)."""
 
 from dataclasses import dataclass
 
@@ -11,17 +11,20 @@ from jfed.data.options import DataOptions, Folder
 
 @dataclass(frozen=True)
 class Options(DataOptions):
-    """Images of a published data set, with the test images and the scaling that belong to it."""
+    """A published data set, with its own test images and scaling.
+
+    Attributes:
+        source: digits, mnist, fashion_mnist, emnist_letters or cifar10.
+    """
 
     names = tuple(Name(name.replace("_", "-"), {"source": name}) for name in files.names())
 
     source: str = static("digits")
-    """digits, mnist, fashion_mnist, emnist_letters or cifar10."""
 
     def load(self, data_dir: Folder = None) -> Dataset:
         """Return the data set; see `jfed.data.load.load`."""
         return files.load(self.source, data_dir)
 
     def where(self, data_dir: Folder = None) -> str:
-        """Return the folder that it would be read from, or how to fetch it."""
+        """Return the folder that the data set would be read from, or the command that downloads it."""
         return str(files.where(self.source, data_dir) or f"not here: jfed data get {self.source}")

@@ -1,4 +1,4 @@
-"""The base of data sources: what the options of one offer."""
+"""The base class of data sources."""
 
 import abc
 import os
@@ -12,22 +12,25 @@ Folder = str | os.PathLike[str] | None
 
 @dataclass(frozen=True)
 class DataOptions(MemberOptions):
-    """What the options of a data source offer; all of their fields are static.
+    """The options of a data source; all of their fields are static.
 
-    A source gives one data set, on which all runs train whatever their seeds: where it draws, it draws from a seed
-    among its own fields. The runs' data seeds say who holds what of it.
+    A source gives one data set, on which all runs train whatever their seeds: if it draws, it draws from a seed among
+    its own fields. The data seed of a run decides which client holds which examples.
     """
 
     @abc.abstractmethod
     def load(self, data_dir: Folder = None) -> Dataset:
-        """Return the data set, such as `jfed.arrays(...).load()`; raise `DataError` if it cannot be had.
+        """Return the data set, such as `jfed.arrays(...).load()`.
 
         Args:
             data_dir: a folder that the user named, for sources that read files.
+
+        Raises:
+            DataError: the data set is not available.
         """
 
     def has_owners(self) -> bool:
-        """Return whether the examples have owners, so that clients are these unless a partition is asked for."""
+        """Return whether the examples have owners; if so, these are the clients unless another partition is chosen."""
         return False
 
     def where(self, data_dir: Folder = None) -> str:

@@ -1,7 +1,7 @@
-"""From labels to tables of which client holds which training image, and what it keeps for testing.
+"""Partitions: tables of which client holds which training images, and which of them it keeps for testing.
 
-Sources of the schemes: see ``primary.py`` (E3CS), ``dirichlet.py`` (Hsu, Qi, Brown; RBCS-F),
-``few_labels.py`` (CS-UCB) and ``wang_case.py`` (adaptive tau; Eiffel); ``natural.py`` goes by owners.
+Sources of the partitions: see `primary.py` (E3CS), `dirichlet.py` (Hsu, Qi, Brown; RBCS-F), `few_labels.py` (CS-UCB)
+and `wang_case.py` (adaptive tau; Eiffel); `natural.py` uses the owners of the examples.
 """
 
 import inspect
@@ -26,23 +26,30 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Which client trains and tests on which training images.
+    """The training images on which each client trains and tests.
 
-    Entries of ``train`` and ``test`` are positions in the training images. A row is valid up to
-    the client's number; what follows is padded with 0 and means nothing.
+    Rows are valid up to the client's number; the rest is padded with 0.
+
+    Attributes:
+        train: (K, n_max), positions in the training images.
+        num_train: (K,), valid entries of each row of `train`.
+        test: (K, m_max), positions in the training images.
+        num_test: (K,), valid entries of each row of `test`.
     """
 
-    train: NDArray[np.int32]  # (K, n_max)
-    num_train: NDArray[np.int32]  # (K,)
-    test: NDArray[np.int32]  # (K, m_max)
-    num_test: NDArray[np.int32]  # (K,)
+    train: NDArray[np.int32]
+    num_train: NDArray[np.int32]
+    test: NDArray[np.int32]
+    num_test: NDArray[np.int32]
 
 
 def sizes(num_clients: int, samples_per_client: int | ArrayLike) -> NDArray[np.int32]:
     """Return the clients' numbers of images (K,): one number for all, or one for each.
 
-    Clients with 0 or 1 images are allowed. Raises ``DataError`` if the numbers are not K whole
-    numbers of at least 0, or K < 1.
+    Clients with 0 or 1 images are allowed.
+
+    Raises:
+        DataError: there is no client, or not one whole number of at least 0 for all clients or for each.
     """
     given = np.asarray(samples_per_client)
     if num_clients < 1:
@@ -55,12 +62,21 @@ def sizes(num_clients: int, samples_per_client: int | ArrayLike) -> NDArray[np.i
 
 
 def iid(labels: ArrayLike, sizes: ArrayLike, rng: np.random.Generator) -> list[NDArray[np.int32]]:
-    """Give client i ``sizes[i]`` images drawn at random, no image twice.
+    """Give client i `sizes[i]` images drawn at random, no image twice.
 
-    ``labels`` (N,) and ``sizes`` (K,) are integers; returns K vectors of positions in ``labels``,
-    each in random order. Label counts of a client are random, not equalised. E3CS's clients sample
-    independently of each other and may share images; ours do not. Raises ``DataError`` for sizes
-    that do not fit the labels.
+    A client's label counts are random, not equalised. E3CS's clients sample independently of each other and may share
+    images; here they do not.
+
+    Args:
+        labels: (N,), integers.
+        sizes: (K,), integers.
+        rng: source of the draw.
+
+    Returns:
+        K vectors of positions in `labels`, each in random order.
+
+    Raises:
+        DataError: the sizes do not fit the labels.
     """
     labels, sizes = checked(labels, sizes)
     order = rng.permutation(len(labels)).astype(np.int32)[: sizes.sum()]
@@ -70,9 +86,11 @@ def iid(labels: ArrayLike, sizes: ArrayLike, rng: np.random.Generator) -> list[N
 def reserve(indices: Sequence[ArrayLike], fraction: float, rng: np.random.Generator) -> Partition:
     """Split each client's images at random into a training and a local test part.
 
-    A client with n images keeps floor(fraction n) for testing (E3CS: 0.1 makes 500 into
-    450 + 50), hence none if n < 1 / fraction: a lone image is for training. Fraction 0 leaves
-    ``test`` with shape (K, 0). Raises ``DataError`` unless 0 <= fraction < 1.
+    A client with n images keeps floor(fraction n) for testing (E3CS: 0.1 makes 500 into 450 + 50), hence none if
+    n < 1 / fraction: a single image is for training. Fraction 0 gives `test` the shape (K, 0).
+
+    Raises:
+        DataError: the fraction is below 0, or not below 1.
     """
     if not 0 <= fraction < 1:
         raise DataError(f"the test fraction must be at least 0 and below 1, found {fraction}")
@@ -96,7 +114,7 @@ def _padded(rows: list[NDArray[np.int32]]) -> tuple[NDArray[np.int32], NDArray[n
 def union_test(partition: Partition) -> NDArray[np.int32]:
     """Return the reserved images of all clients, client by client: (sum of num_test,).
 
-    E3CS's test set: 100 clients x 50 images, with the labels' mix of the clients' own data.
+    This is E3CS's test set: 100 clients x 50 images, with the label mix of the clients' own data.
     """
     return partition.test[np.arange(partition.test.shape[1]) < partition.num_test[:, np.newaxis]]
 
@@ -111,7 +129,7 @@ PARTITIONS: dict[str, Callable[..., list[NDArray[np.int32]]]] = {
 
 
 NATURAL = "natural"
-"""The partition by owners, which needs to be told who they are."""
+"""Name of the partition by owners, which is not in `PARTITIONS` because it needs them instead of labels."""
 
 
 def partition(
@@ -122,13 +140,20 @@ def partition(
     rng: np.random.Generator,
     options: Mapping[str, Any] | None = None,
 ) -> Partition:
-    """Deal out images by the scheme ``name`` of ``PARTITIONS`` and reserve local test parts.
+    """Deal images to clients by a partition of `PARTITIONS` and reserve local test parts.
 
-    ``labels`` (N,) are those of the training images, ``sizes`` (K,) the clients' numbers of images
-    before the test part is taken off, ``options`` the scheme's keywords ("primary": share,
-    balanced; "dirichlet": alpha, rounded; "few_labels": num_labels; "wang_case": case, shuffled).
-    One generator state gives one partition. Raises ``DataError`` for an unknown scheme or option,
-    an option that is missing, and whatever the scheme refuses.
+    Args:
+        name: name of the partition.
+        labels: (N,), labels of the training images.
+        sizes: (K,), the clients' numbers of images before the test part is taken off.
+        test_fraction: see `reserve`.
+        rng: source of all draws; one state gives one partition.
+        options: the partition's keywords ("primary": share, balanced; "dirichlet": alpha, rounded; "few_labels":
+            num_labels; "wang_case": case, shuffled).
+
+    Raises:
+        ConfigError: the partition or an option is unknown.
+        DataError: an option is missing, or the partition refuses an argument.
     """
     if name not in PARTITIONS:
         raise unknown("partition", name, [*PARTITIONS, NATURAL])
@@ -147,9 +172,17 @@ def natural_partition(
 ) -> Partition:
     """Give each client the examples of one owner and reserve local test parts.
 
-    ``owners`` (N,) are those of the training examples, ``most`` caps what an owner gives (None: no cap), ``options``
-    has the keyword min_samples. Raises ``DataError`` without owners, for a cap on each client, an unknown option, and
-    whatever ``natural`` refuses.
+    Args:
+        owners: (N,), owners of the training examples.
+        num_clients: K.
+        most: largest number of examples of a client; None: no limit.
+        test_fraction: see `reserve`.
+        rng: source of all draws.
+        options: may have the keyword min_samples.
+
+    Raises:
+        ConfigError: an option is unknown.
+        DataError: there are no owners, `most` is not one number, or `natural` refuses an argument.
     """
     if owners is None:
         raise DataError(
@@ -158,8 +191,8 @@ def natural_partition(
         )
     if most is not None and not isinstance(most, int):
         raise DataError(
-            'in the partition "natural" each client has what its owner has: samples_per_client can be one number, the'
-            f" most that a client takes of it, and not one for each, found {most}"
+            'in the partition "natural" each client has the examples of its owner: samples_per_client can be one'
+            f" number, the most that a client takes of them, but not one number for each client, found {most}"
         )
     options = options or {}
     _check_options(NATURAL, natural, options, apart=("most",))

@@ -1,7 +1,7 @@
 """Folders that tensorflow-datasets has prepared, read without TensorFlow.
 
-Its examples lie in the order of a hash of their number, the same for every preparation of one version. That order is
-undone here, so that a data set comes out image by image as from the official files.
+They store examples in the order of a hash of their number, the same for every preparation of one version. That order is
+undone here, so that the images come in the order of the official files.
 """
 
 import functools
@@ -23,9 +23,9 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+")
 
 
 def prepared_folder(source: Source, folder: Path) -> Held | None:
-    """Look for the newest version below ``folder``/<its name there>; None if there is none.
+    """Return the newest version of a data set that was prepared below `folder`; None if there is none.
 
-    Reading takes about 0.1 ms an image and raises ``DataError`` for what cannot be read.
+    Reading it takes about 0.1 ms per image, and raises `DataError` if that fails.
     """
     infos = (folder / source.prepared).glob("*/dataset_info.json")
     versions = [path.parent for path in infos if _VERSION.fullmatch(path.parent.name)]
@@ -73,14 +73,14 @@ def _split(builder: Any, split: str, image_shape: tuple[int, int, int]) -> tuple
 
 
 def _hash_order(split: str, num: int) -> list[int]:
-    """The numbers 0 .. num - 1 as tensorflow-datasets orders them: by the md5 of the split's name and the number."""
+    """Return 0 .. num - 1 as tensorflow-datasets orders them: by the md5 sum of the split's name and the number."""
     return sorted(
         range(num), key=lambda number: hashlib.md5(f"{split}{number}".encode(), usedforsecurity=False).digest()
     )
 
 
 def _records(builder: Any, split: str) -> Sequence[bytes]:
-    """The serialized examples of a split, in stored order."""
+    """Return the serialized examples of a split, in stored order."""
     from tensorflow_datasets import decode
 
     if builder.info.file_format.value == "tfrecord":  # no random access, and tensorflow-datasets reads it by TensorFlow
@@ -90,9 +90,9 @@ def _records(builder: Any, split: str) -> Sequence[bytes]:
 
 
 def _tfrecords(path: Path) -> Iterator[bytes]:
-    """Yield the records of a TFRecord file: each has its length (8 bytes) and a checksum (4) before it, and one behind.
+    """Yield the records of a TFRecord file: each has its length (8 bytes) and a checksum (4) before it, and one after.
 
-    The checksums are not looked at: those of the images' PNG format and the published md5 sums are.
+    The checksums are not verified: those of the images' PNG format and the published md5 sums are.
     """
     content = path.read_bytes()
     position = 0

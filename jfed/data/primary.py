@@ -3,11 +3,11 @@
 T. Huang, W. Lin, L. Shen, K. Li, A. Y. Zomaya: Stochastic Client Selection for Federated Learning
 With Volatile Clients. IEEE Internet of Things Journal 9, 2022, DOI 10.1109/JIOT.2022.3172113.
 
-*Notation*: ``share`` = the paper's 0.8.
+*Notation*: `share` = the paper's 0.8.
 
 *Departures*: the paper picks a primary label at random for each client. The default keeps that
 random but balanced over the clients: only then can 100 clients with 500 images each divide
-CIFAR-10 exactly with no image used twice; ``balanced=False`` draws independently.
+CIFAR-10 exactly with no image used twice; `balanced=False` draws independently.
 The paper does not say how the remaining labels share the other 20 %; here evenly. Nor does it say
 that clients own different images; here no image is used twice.
 """
@@ -32,20 +32,28 @@ def primary(
     share: float = 0.8,
     balanced: bool = True,
 ) -> list[NDArray[np.int32]]:
-    """Give client i ``sizes[i]`` images, a ``share`` of them from one primary label.
+    """Give client i `sizes[i]` images, a `share` of them from one primary label.
 
-    ``labels`` (N,) and ``sizes`` (K,) are integers; returns K vectors of positions in ``labels``,
-    each in random order, no image twice. A client with n images wants round(share n) (half up)
-    from its primary label and the same number, give or take one, from each other label that
-    occurs; the odd ones rotate over the labels.
+    A client with n images should get round(share n) (half up) from its primary label, and equal numbers, give or take
+    one, from all other labels that occur; the odd images rotate over the labels.
 
-    Where every label has enough images the split is exact: CIFAR-10 with 100 clients and 500
-    images is 400 + 9 x (11 or 12) and uses all 50,000. Otherwise the table of clients by labels is
-    the nearest one (least squares over its cells) that the labels can serve. For the digits with
-    40 clients and 35 images, label 8 has 139 of the 140 images it should give: one client gets one
-    image of another label instead.
+    If every label has enough images, the split is exact: CIFAR-10 with 100 clients and 500 images is 400 + 9 x (11 or
+    12) and uses all 50,000. Otherwise the table of clients by labels is the nearest one (least squares over its cells)
+    that the labels can serve. For the digits with 40 clients and 35 images, label 8 has 139 of the 140 images it should
+    give: one client gets one image of another label instead.
 
-    Raises ``DataError`` for a share outside 0..1 and for sizes that do not fit the labels.
+    Args:
+        labels: (N,), integers.
+        sizes: (K,), integers.
+        rng: source of all draws.
+        share: share of the primary label, from 0 to 1.
+        balanced: whether the labels are primary for equal numbers of clients, give or take one.
+
+    Returns:
+        K vectors of positions in `labels`, each in random order, no image twice.
+
+    Raises:
+        DataError: the share is outside 0 .. 1, or the sizes do not fit the labels.
     """
     labels, sizes = checked(labels, sizes)
     if not 0 <= share <= 1:
@@ -84,7 +92,7 @@ def _wanted(
     num_classes: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return whole counts (K, L) and, times L - 1, the shares (K, L) that they round.
+    """Return whole counts (K, L), and the shares (K, L) that they round, times L - 1.
 
     Each client's odd images go to the labels that are owed most so far, ties at random.
     """
@@ -108,13 +116,13 @@ def _wanted(
 def _nearest(
     counts: NDArray[np.int64], ideal: NDArray[np.int64], scale: int, room: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Move images between labels until no label gives more than its ``room`` (L,).
+    """Move images between labels until no label gives more than its `room` (L,).
 
     Minimises the sum over cells of (counts - ideal / scale)^2 with the row sums kept: a min-cost
     flow by successive cheapest paths (R. K. Ahuja, T. L. Magnanti, J. B. Orlin: Network Flows,
-    1993, ch. 9 and 14.4). ``counts`` must be best for each row alone. On a path, each step from one
-    label to the next is an image that one client swaps; clients with the same cost go together, as
-    the path stays cheapest until none is left. In whole numbers, hence exact.
+    1993, ch. 9 and 14.4). `counts` must be optimal for each row alone. On a path, each step from one
+    label to the next is an image that one client swaps; clients with the same cost swap together,
+    as the path stays cheapest until none is left. All numbers are whole, so the result is exact.
     """
     counts = counts.copy()
     while (excess := counts.sum(axis=0) - room).max() > 0:
@@ -136,7 +144,7 @@ def _nearest(
 def _cheapest_path(cost: NDArray[np.int64], excess: NDArray[np.int64]) -> list[int]:
     """Return the labels on a cheapest path from one with excess > 0 to one with excess < 0.
 
-    Bellman and Ford's method, since a cost (L, L) may be negative; no cycle is.
+    This is Bellman and Ford's method, since a cost (L, L) may be negative, though no cycle is.
     """
     distance = np.where(excess > 0, np.int64(0), _NEVER)
     before = np.full(len(excess), -1)

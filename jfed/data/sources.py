@@ -1,4 +1,4 @@
-"""The official data sets: what their files are called and hold, and how a folder of them is read."""
+"""The official data sets: names and contents of their files, and how a folder of these is read."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
@@ -16,9 +16,14 @@ Content = Iterator[bytes | memoryview]  # of one file, piece by piece
 
 
 class Raw(NamedTuple):
-    """A data set as its files give it: images (N, H, W, C) and labels (N,), all uint8.
+    """The content of a data set's files, all uint8.
 
-    ``folder`` is where the files were, for messages.
+    Attributes:
+        images: (N, H, W, C).
+        labels: (N,), as in the files.
+        test_images: (M, H, W, C).
+        test_labels: (M,), as in the files.
+        folder: folder of the files, for messages.
     """
 
     images: NDArray[np.uint8]
@@ -29,7 +34,12 @@ class Raw(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A folder that holds a data set, whole or not, and what reads it (raising ``DataError``)."""
+    """A folder that holds a data set, complete or not.
+
+    Attributes:
+        folder: the folder.
+        read: reads the data set, or raises `DataError`.
+    """
 
     folder: Path
     read: Callable[[], Raw]
@@ -37,11 +47,11 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True)
 class Format:
-    """How some files hold one set of images (N, H, W, C) and labels (N,).
+    """A way in which some files hold one set of images (N, H, W, C) and labels (N,).
 
     Attributes:
-        read: paths -> images and labels
-        contents: images and labels -> the content of each file, in the order of the paths
+        read: paths -> images and labels.
+        contents: images and labels -> content of each file, in the order of the paths.
     """
 
     read: Callable[[list[Path]], tuple[NDArray[np.uint8], NDArray[np.uint8]]]
@@ -68,32 +78,52 @@ def _cifar10_batches(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> It
         yield cifar10_content(images[batch], labels[batch])
 
 
-_CIFAR10_BATCH = 10_000  # images of a file
+_CIFAR10_BATCH = 10_000  # images per file
 _IDX = Format(_read_idx_pair, _idx_pair)
 _CIFAR10 = Format(_read_cifar10_batches, _cifar10_batches)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """One official data set: its files, shape, counts and input scaling."""
+    """One official data set: its files, shape, counts and input scaling.
+
+    Attributes:
+        title: name in tables and figures.
+        train_files: names of the files with training images or labels.
+        test_files: names of the files with test images or labels.
+        format: format of both groups of files.
+        image_shape: (height, width, channels).
+        transposed: whether rows and columns are swapped in the files.
+        num_classes: L.
+        first_label: label of class 0 in the files.
+        counts: official numbers of training and test images.
+        other_counts: whether other numbers of images are accepted, which the title then gives.
+        md5: md5 sum of each file's decompressed content, by its name; empty if they are not known.
+        mean: see `Dataset`.
+        std: see `Dataset`.
+        subfolders: folders to try below each given folder, before that itself.
+        system_folders: folders where packages of the operating system put the files.
+        prepared: folder of the data set in tensorflow-datasets.
+        obtain: how to get the files without jfed; completes "to get the files by hand, ".
+    """
 
     title: str
     train_files: tuple[str, ...]
     test_files: tuple[str, ...]
     format: Format
     image_shape: tuple[int, int, int] = (28, 28, 1)
-    transposed: bool = False  # the files hold rows and columns swapped
+    transposed: bool = False
     num_classes: int = 10
-    first_label: int = 0  # the label of class 0 in the files
-    counts: tuple[int, int]  # official numbers of training and test images
-    other_counts: bool = False  # accept other numbers of images, and say so in the title
-    md5: Mapping[str, str] = field(default_factory=dict)  # of each file's decompressed content, by its name
+    first_label: int = 0
+    counts: tuple[int, int]
+    other_counts: bool = False
+    md5: Mapping[str, str] = field(default_factory=dict)
     mean: float = 0.1307
     std: float = 0.3081
-    subfolders: tuple[str, ...]  # tried below each folder, before the folder itself
+    subfolders: tuple[str, ...]
     system_folders: tuple[str, ...] = ()
-    prepared: str  # what tensorflow-datasets calls it
-    obtain: str  # completes "... or ", for whoever cannot download it by jfed
+    prepared: str
+    obtain: str
 
 
 def _idx_names(stem: str) -> tuple[str, str]:
@@ -175,9 +205,9 @@ SOURCES = {
 
 
 def official_files(source: Source, folder: Path) -> Held | None:
-    """Look for the official files, plain or ``.gz``, in ``folder``; None if none of them is there.
+    """Return the official files in `folder`, plain or `.gz`; None if none of them is there.
 
-    Reading raises ``DataError`` if only some are there, or if one is malformed.
+    Reading them raises `DataError` if only some are there, or if one is malformed.
     """
     found = {name: plain_or_gz(folder / name) for name in source.train_files + source.test_files}
     return Held(folder, functools.partial(_read, source, folder, found)) if any(found.values()) else None
@@ -193,6 +223,6 @@ def _read(source: Source, folder: Path, found: Mapping[str, Path | None]) -> Raw
 
 
 def plain_or_gz(path: Path) -> Path | None:
-    """Return ``path`` or the same with ``.gz``, whichever is a file first; None if neither is."""
+    """Return `path` if it is a file, else the same with `.gz` if that is; otherwise None."""
     candidates = (path, path.with_name(path.name + ".gz"))
     return next((candidate for candidate in candidates if candidate.is_file()), None)

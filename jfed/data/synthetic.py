@@ -3,8 +3,8 @@
 T. Li, A. K. Sahu, M. Zaheer, M. Sanjabi, A. Talwalkar, V. Smith: Federated Optimization in Heterogeneous Networks
 (FedProx). MLSys 2020, Sec. 5.1, and its public code.
 
-*Notation*: i = 1 .. N owners; d features, j = 1 .. d; L classes; u_i, B_i = the means by which an owner's model and
-features are shifted; W_i, b_i = its model; v_i = the mean of its features.
+*Notation*: i = 1 .. N owners; d features, j = 1 .. d; L classes; u_i, B_i = the shifts of an owner's model and
+features; W_i, b_i = its model; v_i = the mean of its features.
 
 - n_i = int(lognormal(4, 2)) + 50
 - u_i ~ N(0, alpha), B_i ~ N(0, beta); alpha and beta are standard deviations in the code (the paper reads as variances)
@@ -14,12 +14,12 @@ features are shifted; W_i, b_i = its model; v_i = the mean of its features.
 - iid: one W, b ~ N(0, 1) and v = 0 for all; sizes stay lognormal
 
 *The flaw*: u_i adds the same number, u_i (1 + sum of x), to all logits of an example, so alpha changes no label. What
-makes models differ is that W_i is drawn anew, at alpha = 0 too, so Synthetic(0, 0) is not iid. ``shift="class"`` is the
+makes models differ is that W_i is drawn anew, at alpha = 0 too, so Synthetic(0, 0) is not iid. `shift="class"` is the
 corrected form, in which each class has a u of its own.
 
 *Departures*: the labels are those of the largest logit, without the softmax, which overflows in the code for alpha
-above 3. Of an owner's examples, the floor of the test fraction is set aside, where the code leaves the ceiling, and by
-the run's seed, where the code draws without one.
+above 3. The test part of an owner's examples is the floor of the test fraction, drawn by the run's seed; in the code it
+is the ceiling, drawn without a seed.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,20 @@ _DECAY = -1.2
 
 @dataclass(frozen=True)
 class Options(DataOptions):
-    """What a user may set. The data set is the same for every run: it hangs on these fields alone."""
+    """A Synthetic(alpha, beta) data set, which depends on these fields alone and is the same for every run.
+
+    Attributes:
+        alpha: standard deviation of u, the shift of the models.
+        beta: standard deviation of B, the shift of the features.
+        iid: whether all owners have one model and one distribution of features; alpha and beta then have no effect.
+        shift: owner: one u for each owner, as published, which changes no label; class: one for each of its classes.
+        owners: N.
+        features: d.
+        classes: L.
+        log_size: mean and standard deviation of the logarithm of an owner's number of examples, before adding `least`.
+        least: number of examples that is added for each owner.
+        seed: seed of the data set; the data seed of a run decides which client trains and tests on which examples.
+    """
 
     names = (
         Name("synthetic-1-1", aliases=("synthetic",)),
@@ -51,32 +64,22 @@ class Options(DataOptions):
     modes = Modes({"shift": "owner"}, {"shift": "class"})
 
     alpha: float = static(1.0)
-    """Standard deviation of u, by which models differ."""
     beta: float = static(1.0)
-    """Standard deviation of B, by which features differ."""
     iid: bool = static(False)
-    """One model and one law of features for all; alpha and beta then mean nothing."""
     shift: Literal["owner", "class"] = static("owner")
-    """owner: one u for each owner, as published, which changes no label; class: one for each of its classes."""
     owners: int = static(30)
-    """N."""
     features: int = static(60)
-    """d."""
     classes: int = static(10)
-    """L."""
     log_size: tuple[float, float] = static((4.0, 2.0))
-    """Mean and standard deviation of the logarithm of an owner's number of examples."""
     least: int = static(50)
-    """Examples that each owner has beside."""
     seed: int = static(0)
-    """Of the data set; a run's own data seed says who trains and tests on what of it."""
 
     def has_owners(self) -> bool:
-        """Return that it has."""
+        """Return True."""
         return True
 
     def load(self, data_dir: Folder = None) -> Dataset:
-        """Return the data set, all of it training examples, with features as they are."""
+        """Return the data set: training examples only, with unscaled features."""
         _check(self)
         features, labels, owners = drawn(self)
         kind = "iid" if self.iid else f"{self.alpha:g}-{self.beta:g}"
@@ -93,20 +96,20 @@ def _check(o: Options) -> None:
             raise DataError(f"synthetic data need {name} of at least 1, found {getattr(o, name)}")
     for name in ("alpha", "beta", "seed"):
         if not 0 <= getattr(o, name) < inf:
-            raise DataError(f"{name} of synthetic data must not be negative, found {getattr(o, name)}")
+            raise DataError(f"{name} of synthetic data must be finite and not negative, found {getattr(o, name)}")
     mean, spread = o.log_size
     if not (o.least >= 1 and abs(mean) <= 15 and 0 <= spread <= 5):
         raise DataError(
-            f"sizes of synthetic data need least >= 1 and log_size within 15 with a deviation of 0 to 5, found"
-            f" {o.least} and {o.log_size}"
+            f"sizes of synthetic data need least >= 1 and log_size with a mean of -15 to 15 and a deviation of 0 to 5,"
+            f" found {o.least} and {o.log_size}"
         )
 
 
 def drawn(o: Options) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]:
     """Return features (n, d), labels (n,) and owners (n,), owner by owner.
 
-    Every draw is of a standard normal that is then scaled, and none depends on alpha or beta: data sets that differ in
-    these alone share their draws.
+    No draw depends on alpha or beta, which scale standard normal draws: data sets that differ in these alone share
+    their draws.
     """
     rng = np.random.default_rng(o.seed)
     sizes = rng.lognormal(*o.log_size, o.owners).astype(np.int64) + o.least

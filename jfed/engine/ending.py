@@ -1,7 +1,7 @@
-"""Runs that a controller ends before their last round: when one is over, and what does not change after that.
+"""Runs that a controller ends before their last round: when a run is over, and what stays unchanged after that.
 
-Only this module knows whether a controller ends runs at all. Where it never does, `RunState.ended_round` is None, a run
-always goes on, and nothing of all this is in the compiled program.
+Only this module knows whether a controller ends runs. If it never does, `RunState.ended_round` is None, a run always
+goes on, and the compiled program contains nothing of this module.
 """
 
 from collections.abc import Callable
@@ -26,16 +26,16 @@ def goes_on(ended_round: Ended) -> Bool[Array, "*runs"]:
 
 
 def while_it_lasts(ended_round: Ended, new: Any, old: Any) -> Any:
-    """Return what is new, or what was before where a run is over."""
+    """Return the new values, or the old ones where a run is over."""
     return new if ended_round is None else ops.where(goes_on(ended_round), new, old)
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How the runs of a controller end.
+    """The rule by which a controller ends runs.
 
     Attributes:
-        asked: `Controller.ended`.
+        asked: the controller's `ended`; None if it never ends a run.
     """
 
     asked: Callable[[Any], Bool[Array, ""]] | None
@@ -45,11 +45,11 @@ class Ending:
         return None if self.asked is None else jnp.int32(0)
 
     def after_plan(self, ended_round: Ended, controller: Any, t: Int[Array, ""]) -> Ended:
-        """Return `ended_round` when round t is planned: the round before, if the controller will not hold this one."""
+        """Return `ended_round` after the plan of round t: t - 1 if the controller ends the run before this round."""
         return self._marked(ended_round, controller, t - 1)
 
     def after_round(self, ended_round: Ended, controller: Any, t: Int[Array, ""]) -> Ended:
-        """Return `ended_round` when the controller has learnt of round t."""
+        """Return `ended_round` after the controller's update in round t."""
         return self._marked(ended_round, controller, t)
 
     def _marked(self, ended_round: Ended, controller: Any, t: Int[Array, ""]) -> Ended:
@@ -66,19 +66,19 @@ class Ending:
     def unless_over_by(
         self, ended_round: Ended, t: Int[Array, ""], held: Callable[[], _T], idle: Callable[[], _T], known: Array
     ) -> _T:
-        """Return `held()`, or `idle()` if every run of the block was over after round t, and that `known` holds."""
+        """Return `idle()` if `known` is true and every run of the block was over after round t, else `held()`."""
         if ended_round is None:
             return held()
         return lax.cond(known & jnp.all((ended_round > 0) & (ended_round <= t)), idle, held)
 
 
 def of(controller: Controller) -> Ending:
-    """Return how the runs of a controller end."""
+    """Return the rule by which a controller ends runs."""
     return Ending(controller.ended)
 
 
 def last_round(ended_round: Any) -> int | None:
-    """Return the round after which every run of a block is over (host numbers); None while one goes on."""
+    """Return the round after which every run of a block is over, as a host number; None while a run goes on."""
     if ended_round is None:
         return None
     ended = np.asarray(ended_round)

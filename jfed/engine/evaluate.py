@@ -12,11 +12,16 @@ from jfed.core.interfaces import Grades, Model
 from jfed.core.types import Probe, Weights
 from jfed.engine.lanes import Data, Lane
 
-BATCH = 64  # images evaluated at once: what convolutions unfold of them stays in a core's cache
+BATCH = 64  # images evaluated at once: the patches that convolutions unfold stay in a core's cache
 
 
 class Quality(NamedTuple):
-    """Mean loss in the model's own unit (cross-entropy in nats), and accuracy in [0, 1]."""
+    """Scores of a model.
+
+    Attributes:
+        loss: mean loss in the model's own unit (nats for cross-entropy).
+        accuracy: share of right answers, in [0, 1].
+    """
 
     loss: Float[Array, "..."]
     accuracy: Float[Array, "..."]
@@ -25,7 +30,7 @@ class Quality(NamedTuple):
 def _score(
     model: Model, weights: Weights, data: Data, positions: Int[Array, " images"], real: Bool[Array, " images"]
 ) -> Grades:
-    """Sums over the images that are real: so scores of batches add up."""
+    """Return sums over the real images, so that the scores of batches add up."""
     size = positions.shape[0]
     batches = -(-size // BATCH)
     width = -(-size // batches)
@@ -42,17 +47,17 @@ def _score(
 
 
 def _quality(model: Model, weights: Weights, total: Grades, count: Int[Array, ""]) -> Quality:
-    return Quality(total.loss / count + model.penalty(weights), total.right / count)  # NaN if there is none
+    return Quality(total.loss / count + model.penalty(weights), total.right / count)  # NaN without images
 
 
 def finite(quality: Quality, sound: Bool[Array, "..."]) -> Quality:
-    """NaN for a model that is not sound, and wherever the loss is not finite."""
+    """Return a quality with NaN where the model is not sound or the loss is not finite."""
     good = sound & jnp.isfinite(quality.loss)
     return jax.tree.map(lambda x: jnp.where(good, x, jnp.nan), quality)
 
 
 def test_quality(lane: Lane, model: Model, weights: Weights, data: Data, sound: Bool[Array, " runs"]) -> Quality:
-    """Quality of each run's model on its test images, (runs,); NaN for a model that is broken."""
+    """Return the quality of each run's model on its test images, (runs,); NaN for a broken model."""
 
     def one(args: tuple[Any, Array, Array]) -> Quality:
         own, positions, count = args
@@ -65,18 +70,18 @@ def test_quality(lane: Lane, model: Model, weights: Weights, data: Data, sound: 
 def client_quality(
     lane: Lane, model: Model, weights: Weights, data: Data, probe: Probe, keys: Key[Array, " runs"]
 ) -> Quality:
-    """Quality of each run's model on the images of the clients that are asked, (runs, clients).
+    """Return the quality of each run's model on the images of the clients that are asked.
 
     Args:
-        lane: layout.
+        lane: layout of the evaluations.
         model: classifier.
-        weights: leading axis runs.
-        data: of the block.
-        probe: leading axis runs; who answers, and on how many of its images.
-        keys: (runs,), for the images drawn where a client answers on a part of them.
+        weights: global models, leading axis runs.
+        data: data of the block.
+        probe: the clients that are asked and the number of images to answer on, leading axis runs.
+        keys: (runs,), to draw the images of a client that answers on a part of them.
 
     Returns:
-        NaN where a client was not asked or has no images; the loss of a model that diverged is inf.
+        (runs, clients) values; NaN where a client was not asked or has no images. A loss that is not finite is inf.
     """
     runs, clients = data.num_samples.shape
 

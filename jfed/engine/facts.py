@@ -1,7 +1,7 @@
-"""Facts that a selector wants of the clients who return (`Selector.wants`): computed after training, and only these.
+"""The facts that a selector wants of the clients that return (`Selector.wants`), computed after training.
 
-Losses and gradients are evaluated on all the images of a client, a slice at a time; norms and sketches are of what the
-lane brings back. Nothing here changes what is trained.
+Losses, accuracies and gradients are evaluated on all images of a client, a slice at a time; norms and sketches are
+computed from the model updates. Nothing here changes the training.
 """
 
 from typing import Any
@@ -25,10 +25,10 @@ ON_IMAGES = ("loss_before", "loss_after", "loss_sq", "accuracy", "gradient_norm"
 
 
 def check(selector: Selector, name: str, trains: bool) -> None:
-    """Refuse a selector that wants what there is not, in one sentence.
+    """Check that all facts that a selector wants exist.
 
     Raises:
-        ConfigError: an unknown fact, one that only training has, or a sketch without dimensions.
+        ConfigError: a fact is unknown or needs training, or a sketch has no dimensions.
     """
     for wanted in selector.wants:
         if wanted not in Facts._fields:
@@ -40,7 +40,7 @@ def check(selector: Selector, name: str, trains: bool) -> None:
     )
     require(
         "sketch" not in selector.wants or selector.sketch_size >= 1,
-        f"A sketch has at least one dimension, found sketch_size = {selector.sketch_size}.",
+        f"A sketch must have at least one dimension, found sketch_size = {selector.sketch_size}.",
     )
 
 
@@ -48,17 +48,18 @@ def facts(
     lane: Lane, model: Model, loss: Loss, selector: Selector, weights: Weights, data: Data, jobs: Jobs, moves: Weights,
     keys: Key[Array, " runs"],
 ) -> Facts:  # fmt: skip
-    """Return what the selector wants, (jobs,) each; NaN where a client does not return or a mean has no images.
+    """Return the wanted facts, leading axis jobs; NaN where a client does not return, or a mean is over no images.
 
     Args:
-        lane: layout.
-        model, loss: what is trained.
-        selector: for what it wants.
+        lane: layout of the evaluations.
+        model: classifier.
+        loss: loss that is trained.
+        selector: selector that wants the facts.
         weights: received models, leading axis runs.
-        data: of the block.
-        jobs: the training that was done, run by run, as many for each.
-        moves: what it changed, leading axis jobs.
-        keys: of the projections, (runs,).
+        data: data of the block.
+        jobs: training jobs that were done, ordered by run, equally many for each.
+        moves: model updates of the jobs, leading axis jobs.
+        keys: keys of the projections, (runs,).
     """
     found: dict[str, Array] = {}
     wanted = tuple(name for name in selector.wants if name in ON_IMAGES)
@@ -82,7 +83,7 @@ def facts(
 def on_images(
     model: Model, loss: Loss, wanted: tuple[str, ...], weights: Weights, move: Weights, data: ClientData
 ) -> dict[str, Float[Array, ""]]:
-    """Return those of `ON_IMAGES` that are wanted, of one client that has images."""
+    """Return the wanted facts of `ON_IMAGES` for one client that has images."""
 
     def received(images: Array, labels: Array, real: Bool[Array, " batch"]) -> dict[str, Array]:
         grades = model.grade(model.logits(weights, images), labels)
@@ -122,7 +123,7 @@ def _flat(leaf: Array) -> Float[Array, "jobs size"]:
 def _sketches(
     lane: Lane, moves: Weights, keys: Key[Array, " runs"], dimensions: int
 ) -> Float[Array, "jobs dimensions"]:
-    """Return the projections of moves: leaf by leaf, with a matrix for each leaf that all clients of a run share."""
+    """Return random projections of moves, summed over leaves; all clients of a run share the matrix of a leaf."""
     by_run = jax.tree.map(lambda x: x.reshape(keys.shape[0], -1, *x.shape[1:]), moves)
 
     def of_run(own: tuple[PRNGKeyArray, Weights]) -> Array:

@@ -1,12 +1,12 @@
 """Lanes: how a flat list of training jobs is laid out on a device.
 
-A job is (run, client, steps). `sequential` takes one after another with exact step counts: on a CPU a client's
-weights stay in one core's cache. `vmapped` has a number of places side by side, for an accelerator: the longest
-jobs begin, and a place whose job is done takes the next one, so that hardly any step is wasted on jobs that have
-ended, or on clients that fail.
+A job is (run, client, steps). `sequential` does one job after another with exact step counts: on a CPU a client's
+weights stay in one core's cache. `vmapped`, for an accelerator, has a number of places side by side: the longest jobs
+begin, and a place whose job is done takes the next one, so that few steps are wasted on jobs that have ended, or on
+clients that fail.
 
 Both give the same answers up to rounding. A client that returns without a step, because it has no images, answers
-like the others; one that does not return costs neither a step nor, where they are costly, a start.
+like the others; a client that does not return costs no step and, if starts are costly, no start.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,11 @@ from jfed.core.interfaces import Algorithm
 from jfed.core.learning import Answer, ClientData, Received
 from jfed.core.types import Params, Weights
 
-PLACES = 0.25  # of the jobs are side by side: about half have no steps, and the longest take twice the mean
+PLACES = 0.25  # places per job: about half of the jobs have no steps, and the longest take twice the mean
 
 
 class Data(NamedTuple):
-    """Everybody's data in one block: a pool of images that all runs share, and each run's tables into it.
+    """The data of a block: a pool of images that all runs share, and each run's tables of positions in it.
 
     Attributes:
         images: the pool, uint8 images or float32 features.
@@ -51,13 +51,14 @@ class Data(NamedTuple):
 
 
 class Jobs(NamedTuple):
-    """Training to be done; leading axis jobs.
+    """Training jobs; leading axis jobs.
 
     Attributes:
-        run, client: whose.
-        steps: how many; 0 where nobody returns.
-        key: of this client in this round.
-        returns: whether the client returns; what comes of the other jobs has no meaning.
+        run: number of the run in the block.
+        client: number of the client.
+        steps: local steps; 0 if the client does not return.
+        key: key of this client in this round.
+        returns: whether the client returns; answers of other jobs have no meaning.
     """
 
     run: Int[Array, " jobs"]
@@ -68,13 +69,13 @@ class Jobs(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """What jobs begin with; leading axis runs. What an algorithm does not keep is None.
+    """The values with which jobs begin, leading axis runs; None for those that an algorithm does not keep.
 
     Attributes:
-        weights: the global models.
-        server: the server's states.
-        memories: those of the clients, leading axes (runs, clients).
-        best: the best global models so far.
+        weights: global models.
+        server: states of the servers.
+        memories: memories of the clients, leading axes (runs, clients).
+        best: best global models so far.
     """
 
     weights: Weights
@@ -87,12 +88,12 @@ Train = Callable[[Algorithm, Carried, Params, Data, Jobs], Answer]
 
 
 class Lane(NamedTuple):
-    """A layout.
+    """A layout of jobs on a device.
 
     Attributes:
-        train: (algorithm, carried, params, data, jobs) -> answers. Params have a leading axis runs; what comes out a
-            leading axis jobs.
-        each: maps a function over the leading axis of its arguments.
+        train: (algorithm, carried, params, data, jobs) -> answers. Params have a leading axis runs, answers a leading
+            axis jobs.
+        each: map of a function over the leading axis of its argument.
     """
 
     train: Train
@@ -127,7 +128,7 @@ def _train_sequential(algorithm: Algorithm, carried: Carried, params: Params, da
         return lax.map(one, jobs)
     blank, results = _blank(one, jobs)
     number = jobs.steps.shape[0]
-    busy = jnp.max(jnp.where(jobs.returns, jnp.arange(1, number + 1), 0))  # mostly the first ones
+    busy = jnp.max(jnp.where(jobs.returns, jnp.arange(1, number + 1), 0))  # jobs that return are mostly the first ones
 
     def put(i: Array, results: Any) -> Any:
         job = _at(jobs, i)
@@ -138,7 +139,7 @@ def _train_sequential(algorithm: Algorithm, carried: Carried, params: Params, da
 
 
 def _blank(one: Callable[[Jobs], Answer], jobs: Jobs) -> tuple[Answer, Answer]:
-    """Return zeros in the shape of one job's answer, and of the answers of all."""
+    """Return zeros in the shape of one job's answer, and in that of all answers."""
     shapes = jax.eval_shape(one, jax.tree.map(lambda x: x[0], jobs))
     number = jobs.steps.shape[0]
     blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
@@ -149,10 +150,10 @@ class _Places(NamedTuple):
     """Jobs side by side; leading axis places.
 
     Attributes:
-        job: which job each place holds, in sorted order; behind the last one if there is none left.
-        local: the algorithm's state.
-        own: the global weights of the job's run.
-        done: steps of the job done.
+        job: number of the job in a place, in sorted order; past the last one if none is left.
+        local: the algorithm's state of the job.
+        own: global weights of the job's run.
+        done: steps of the job that are done.
     """
 
     job: Int[Array, " places"]

@@ -1,7 +1,7 @@
-"""What a world does by itself: its draws on each seed, as every scheme meets them, without any scheme.
+"""A world's draws on each seed without any scheme, equal to those that every scheme gets.
 
-Common random numbers make this well defined: draws depend on (seed, round) alone. What a reference for regret needs,
-such as the expected round time of a fixed cohort on the very draws that a scheme met, follows from it.
+Common random numbers make them well defined: draws depend on (seed, round) alone. References for regret follow from
+them, such as the expected round time of a fixed cohort on the draws that a scheme got.
 """
 
 from collections.abc import Iterable
@@ -20,18 +20,18 @@ from jfed.core.options import static_half
 from jfed.core.types import Cohort, Dims, Plan
 from jfed.engine.round import first_view
 
-MANY = 64  # seeds at a time, so that memory does not grow with them on the device
+MANY = 64  # seeds at a time, so that device memory does not grow with their number
 
 
 class Outcomes(NamedTuple):
-    """NumPy arrays, (seeds, T, K) but for the last.
+    """The draws of a world, as NumPy arrays of shape (seeds, T, K).
 
     Attributes:
-        available: whom the server could reach.
-        succeeded: who would have returned a model.
-        latency_s: how long the server would have waited.
-        expected_latency_s: mean of `latency_s` given what could be known before the round.
-        idle_s: how long a round without a cohort would have taken, (seeds, T).
+        available: whether the server could reach the client.
+        succeeded: whether the client would have returned its model.
+        latency_s: time for which the server would have waited for the client.
+        expected_latency_s: mean of `latency_s` given everything known before the round.
+        idle_s: time that a round without a cohort would have taken, (seeds, T).
     """
 
     available: np.ndarray
@@ -42,16 +42,16 @@ class Outcomes(NamedTuple):
 
 
 def outcomes(config: configs.Config, seeds: Iterable[int]) -> Outcomes:
-    """What the world of a config does on each seed if nobody is ever selected.
+    """Return the draws of a config's world on each seed when no client is ever selected.
 
-    Where a client's time depends on whether it took part last round (`exchange`), this is the time of one that did not.
+    If a client's time depends on whether it took part in the last round (`exchange`), this is its time if it did not.
 
     Args:
-        config: its environment, number of clients and rounds count; training does not.
-        seeds: of the runs to be compared with.
+        config: config with the environment and the numbers of clients and rounds; its training has no effect.
+        seeds: seeds of the runs to compare with.
 
     Raises:
-        ConfigError: a config that cannot be run.
+        ConfigError: the config cannot be run.
     """
     configs.check(config)
     problem = configs.problem(config)

@@ -26,17 +26,17 @@ from jfed.engine.train import Now, Trained, make_train
 
 
 class Record(NamedTuple):
-    """What is kept of one round.
+    """The record of one round.
 
     Attributes:
         num_selected: clients in the cohort.
-        num_succeeded: of them, who returned.
+        num_succeeded: clients of the cohort that returned.
         expected_succeeded: sum_i p_i x_i, the expectation of `num_succeeded` over the draw of the cohort, as in
             the regret of E3CS (Definition 2); NaN for a scheme without inclusion probabilities.
         num_probed: clients asked for a loss.
-        num_steps: local SGD steps done, without those that only look at a model.
-        round_time_s: the longest wait for any of the cohort.
-        watched: what selector and controller show of their states, by name.
+        num_steps: local SGD steps done, without those that only evaluate a model.
+        round_time_s: longest wait for a client of the cohort; `Outcome.idle_s` without a cohort.
+        watched: values that selector and controller show of their states, by name.
         selected: bit-packed cohort, (ceil(K / 8),) bytes; None where it is not recorded.
     """
 
@@ -57,7 +57,7 @@ Round = Callable[
 
 
 def first_view(dims: Dims, num_samples: Array, t: Array, horizon: Array) -> View:
-    """Return what is known of a round before the world says anything."""
+    """Return the view of a round before the world fills it in."""
     nothing = jnp.full(dims.num_clients, jnp.nan, jnp.result_type(float))
     return View(
         round=t,
@@ -78,9 +78,9 @@ def _view_axes(selector: Selector) -> View:
 
 
 def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Int[Array, " clients"], Any], RunState]:
-    """Return the state of ONE run before round 1. Initial states are drawn at round 0 of their streams.
+    """Return the function (keys, params, num_samples, positions) -> state that makes ONE run's state before round 1.
 
-    Of the data it takes the clients' numbers of images and their positions, which are None in a selection-only run.
+    Initial states are drawn at round 0 of their streams. `positions` is None in a selection-only run.
     """
     parts = build(spec)
     algorithm, ends = parts.algorithm, ending.of(parts.controller)
@@ -100,7 +100,7 @@ def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Int[Array, " client
             return state
         weights = parts.model.init(prng.at(keys.model, 0))
         server = None
-        if algorithm.init is not None:  # the key of a client behind the last, who has none of its own
+        if algorithm.init is not None:  # with the key of an extra client after the last
             server = algorithm.init(prng.at(keys.training, 0, spec.dims.num_clients, 1), params.algorithm, weights)
         return state._replace(
             weights=weights,
@@ -122,7 +122,7 @@ def _memories(parts: Parts, keys: prng.Keys, weights: Any, positions: Int[Array,
 
 
 def watched(parts: Parts, state: RunState) -> dict[str, Array]:
-    """Return what selector and controller show of their states."""
+    """Return the values that selector and controller show of their states, by name."""
     shown = {}
     for room in ("selector", "controller"):
         watch = getattr(parts, room).watch
@@ -135,7 +135,7 @@ def watched(parts: Parts, state: RunState) -> dict[str, Array]:
 
 
 def make_look(spec: Spec) -> Callable[..., tuple[Any, View, Probe | None]]:
-    """Return what is seen before the choice: (keys, params, state, num_samples, t, horizon) -> (world, view, probe)."""
+    """Return the observation of a round: (keys, params, state, num_samples, t, horizon) -> (world, view, probe)."""
     parts = build(spec)
 
     def look(
@@ -155,7 +155,7 @@ def make_look(spec: Spec) -> Callable[..., tuple[Any, View, Probe | None]]:
 
 
 def make_choose(spec: Spec) -> Callable[..., tuple[RunState, Cohort, Plan, Outcome]]:
-    """Return the choice and what comes of it: (keys, params, state, view, t) -> (state, cohort, plan, outcome)."""
+    """Return the choice and its outcome: (keys, params, state, view, t) -> (state, cohort, plan, outcome)."""
     parts = build(spec)
     ends = ending.of(parts.controller)
 
@@ -176,7 +176,7 @@ def make_choose(spec: Spec) -> Callable[..., tuple[RunState, Cohort, Plan, Outco
 
 
 def make_learn(spec: Spec) -> Callable[..., tuple[RunState, Record]]:
-    """Return what is learnt: (params, state, view, cohort, plan, outcome, trained, t) -> (state, record)."""
+    """Return the update: (params, state, view, cohort, plan, outcome, trained, t) -> (state, record)."""
     parts = build(spec)
     selector, controller, ends = parts.selector, parts.controller, ending.of(parts.controller)
     trains = parts.algorithm is not None
@@ -233,12 +233,12 @@ def make_learn(spec: Spec) -> Callable[..., tuple[RunState, Record]]:
 def _answered(
     lane: Lane, model: Model, keys: prng.Keys, state: RunState, data: Data, view: View, probe: Probe, t: Array
 ) -> View:
-    """Return the view with what the clients that were asked say of the global model."""
+    """Return the view with the probed clients' loss and accuracy of the global model."""
     going = ending.goes_on(state.ended_round)
     probe = probe._replace(asked=probe.asked & going[..., None])
     own = jax.vmap(lambda key: prng.at(key, t, 2))(keys.selector)
     quality = client_quality(lane, model, state.weights, data, probe, own)
-    silent = probe.asked & (data.num_samples == 0)  # asked, but with nothing to lose
+    silent = probe.asked & (data.num_samples == 0)  # asked, but without images: their loss is 0
     return view._replace(probed=jnp.where(silent, 0.0, quality.loss), probed_accuracy=quality.accuracy)
 
 
@@ -270,7 +270,7 @@ def make_round(spec: Spec) -> Round:
             assert isinstance(data, Data) and state.broken_round is not None
             # A client that does not return is not trained: its model is lost, and nothing else of it is kept.
             returned: Bool[Array, "runs clients"] = cohort.selected & outcome.succeeded
-            # Nor is one whose run is broken: nothing can come of it.
+            # Neither is a client of a broken run, whose model stays broken.
             plan = plan._replace(steps=jnp.where(state.broken_round[:, None] == 0, plan.steps, 0))
             state, trained = train(keys, params, state, data, Now(t, cohort, returned, plan))
         return learn(params, state, view, cohort, plan, outcome, trained, t)

@@ -1,8 +1,8 @@
-"""Programs: a block of runs, from round to round, compiled once per spec and device count.
+"""Programs that take a block of runs from round to round, compiled once per spec and device count.
 
-Every device runs the same program on a block of its own (shard_map without collectives), so that a run's bits do
-not depend on how many devices there are. Between chunks of rounds the host looks in; nothing calls
-back from traced code, and memory does not grow with rounds.
+Every device runs the same program on a block of its own (shard_map without collectives), so that a run's bits do not
+depend on the number of devices. The host takes over between chunks of rounds; traced code never calls back, and memory
+on the device does not grow with the number of rounds.
 """
 
 import functools
@@ -25,14 +25,19 @@ from jfed.engine.round import Record, make_init, make_round, watched
 from jfed.engine.spec import Spec, build
 from jfed.engine.state import RunParams, RunState
 
-# LLVM takes vectors of 256 bits unless it is asked for more; a core without wider ones ignores it.
+# By default LLVM uses vectors of 256 bits; a core without wider ones ignores this option.
 COMPILER_OPTIONS = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
 
 TRACES: list[Spec] = []  # one entry each time a chunk is traced: tests count compilations with it
 
 
 class Pool(NamedTuple):
-    """What all blocks share: images and labels; None in a selection-only run."""
+    """The examples that all blocks share; empty in a selection-only run.
+
+    Attributes:
+        images: training images, then test images.
+        labels: labels of the images.
+    """
 
     images: Any = None
     labels: Any = None
@@ -42,12 +47,12 @@ class Block(NamedTuple):
     """One block of runs; leading axis runs on every leaf.
 
     Attributes:
-        seeds: of each run.
-        params: the dynamic half of each run.
-        num_samples: images of each client.
-        positions: each client's images; None in a selection-only run.
-        test_positions: test images; None likewise.
-        num_test: how many test images are real; None likewise.
+        seeds: seeds of each run.
+        params: dynamic half of each run's settings.
+        num_samples: number of images of each client.
+        positions: positions of each client's images in the pool, padded; None in a selection-only run.
+        test_positions: positions of the test images, padded; None in a selection-only run.
+        num_test: number of real test images; None in a selection-only run.
     """
 
     seeds: prng.Seeds
@@ -59,7 +64,14 @@ class Block(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """Which rounds a chunk does (start up to but without stop), T, and how often the model is evaluated."""
+    """The rounds of a chunk.
+
+    Attributes:
+        start: first round.
+        stop: round after the last.
+        horizon: T.
+        eval_every: rounds from one evaluation of the model to the next.
+    """
 
     start: Int[Array, ""]
     stop: Int[Array, ""]
@@ -68,7 +80,7 @@ class Clock(NamedTuple):
 
 
 def clock(start: int, stop: int, horizon: int, eval_every: int) -> Clock:
-    """A clock from host numbers."""
+    """Return a clock from host numbers."""
     return Clock(*(jnp.asarray(x, jnp.int32) for x in (start, stop, horizon, eval_every)))
 
 
@@ -76,9 +88,9 @@ class Program(NamedTuple):
     """Compiled functions of a spec; each device holds one block.
 
     Attributes:
-        init: (pool, block) -> state
-        chunk: (pool, block, state, clock) -> (state, records, qualities); leading axes chunk_rounds, runs
-        finish: (pool, block, state) -> quality of the final model per client, (runs, K); None without training
+        init: (pool, block) -> state.
+        chunk: (pool, block, state, clock) -> (state, records, qualities), the last two with axes chunk_rounds, runs.
+        finish: (pool, block, state) -> quality of the final model on each client, (runs, K); None without training.
     """
 
     init: Callable[[Pool, Block], RunState]
@@ -87,7 +99,7 @@ class Program(NamedTuple):
 
 
 def due(t: Any, horizon: Any, eval_every: Any) -> Any:
-    """Whether the model is evaluated after round t: every so many rounds, and after the last."""
+    """Return whether the model is evaluated after round t: every `eval_every` rounds, and after the last."""
     return (t % eval_every == 0) | (t == horizon)
 
 
@@ -98,14 +110,14 @@ def _data(pool: Pool, block: Block, training: bool) -> Data | Array:
 
 
 def tested(spec: Spec, state: RunState) -> Any:
-    """The weights that count."""
+    """Return the weights that are tested: those of the last, the best or the mean model."""
     kept = {"last": state.weights, "best": state.best, "mean": state.mean}
     return kept["last" if spec.training is None else spec.training.final_model]
 
 
 @functools.lru_cache(maxsize=64)
 def program(spec: Spec, num_devices: int = 1) -> Program:
-    """The program of a spec on the first devices."""
+    """Return the program of a spec on the first devices."""
     parts, one_round, lane = build(spec), make_round(spec), LANES[spec.lane]
     model, training, ends = parts.model, spec.training is not None, ending.of(parts.controller)
 
@@ -122,7 +134,7 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
             return one_round(keys, block.params, state, data, t, clock.horizon)
 
         def step(state: RunState, t: Array) -> tuple[RunState, Record]:
-            """Round t, unless every run of the block is over: then nothing happens, and what was shown last stays."""
+            """Do round t, unless every run of the block is over: then the state and the watched values stay."""
 
             def idle(state: RunState, t: Array) -> tuple[RunState, Record]:
                 shapes = jax.eval_shape(held, state, t)[1]
@@ -141,7 +153,7 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
             return jax.tree.map(lambda x: jnp.zeros((spec.chunk_rounds, *x.shape), x.dtype), tree)
 
         def measured(state: RunState, t: Array, qualities: Any) -> Quality | None:
-            """Quality after round t: that of the test before, if every run was over by then."""
+            """Return the quality after round t: the previous one, if every run was over when it was measured."""
             before = (t - 1) // clock.eval_every * clock.eval_every
             again = jax.tree.map(lambda x: x[jnp.maximum(before - clock.start, 0)], qualities)
             here = before >= clock.start

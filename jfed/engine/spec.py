@@ -12,14 +12,14 @@ from jfed.models import classifier, losses
 
 @dataclass(frozen=True)
 class TrainingSpec:
-    """What is trained.
+    """The static half of training.
 
     Attributes:
-        model: its options (all static).
-        inputs: what it sees.
+        model: options of the model, all of them static.
+        inputs: shape and scale of the examples.
         average_over: reading of the deadline aggregation.
-        algorithm: static half of its options.
-        final_model: which model is tested and returned, the last one, the best so far or the mean of all.
+        algorithm: static half of the algorithm's options.
+        final_model: tested model: the last one, the best so far or the mean of all.
     """
 
     model: classifier.ModelOptions
@@ -31,15 +31,15 @@ class TrainingSpec:
 
 @dataclass(frozen=True)
 class Spec:
-    """One compiled program.
+    """Everything that shapes one compiled program.
 
     Attributes:
-        dims: sizes.
+        dims: sizes of arrays.
         environment, selector, controller: static halves of their options.
         training: None for a selection-only run.
         lane: how local training is laid out: "sequential" or "vmapped".
-        chunk_rounds: rounds between two looks by the host.
-        record_selected: keep who was selected in every round, bit-packed.
+        chunk_rounds: most rounds of a chunk.
+        record_selected: whether to keep the cohort of every round, bit-packed.
     """
 
     dims: Dims

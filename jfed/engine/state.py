@@ -1,4 +1,4 @@
-"""What a run carries: the dynamic half of its settings, and its state from round to round."""
+"""The arrays of a run: the dynamic half of its settings, and its state from round to round."""
 
 from typing import Any, NamedTuple
 
@@ -7,7 +7,7 @@ from jaxtyping import Int
 
 
 class RunParams(NamedTuple):
-    """The dynamic half of a run, by room; `algorithm` is None in a selection-only run."""
+    """The dynamic half of a run's settings, by room; `algorithm` is None in a selection-only run."""
 
     environment: Any
     selector: Any
@@ -16,19 +16,19 @@ class RunParams(NamedTuple):
 
 
 class RunState(NamedTuple):
-    """What a run carries from round to round. What a run does not have is None, and no leaf of the state.
+    """The state of a run from round to round; fields that a run does not need are None.
 
     Attributes:
-        environment, selector, controller: the members' states.
-        times_selected: so far.
-        times_succeeded: so far, while selected.
-        weights: the global model; None in a selection-only run.
+        environment, selector, controller: states of the members.
+        times_selected: number of rounds in which each client was selected.
+        times_succeeded: number of rounds in which each client was selected and returned.
+        weights: global model; None in a selection-only run.
         broken_round: first round after which the model was not finite, 0 if there is none; None like `weights`.
-        server: the algorithm's, on the server; None if it keeps nothing there.
-        clients: what the algorithm has clients remember; None if they remember nothing.
-        best: the best model so far, by the clients' estimates; None if they make none.
-        mean: of the models after each round; None unless it is the one that counts.
-        ended_round: the round after which the controller ended the run, 0 before; None if it never ends one.
+        server: the algorithm's state on the server; None if it keeps none there.
+        clients: memories that the algorithm gives to clients; None if it gives none.
+        best: best model so far, by the clients' estimates; None if they make none.
+        mean: mean of the models after each round; None unless it is the tested model.
+        ended_round: round after which the controller ended the run, 0 before; None if it never ends runs.
     """
 
     environment: Any

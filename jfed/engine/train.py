@@ -1,4 +1,4 @@
-"""Training in a round: from who returns to jobs for the lane, and from their answers to the next model."""
+"""Training in a round: jobs for the clients that return, and the next model from their answers."""
 
 import functools
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from jfed.models.losses import mean_loss
 
 
 class Trained(NamedTuple):
-    """What training tells of the clients of each run; see `Feedback`."""
+    """The outcome of training for the clients of each run; the fields are those of `Feedback`."""
 
     loss: Float[Array, "runs clients"]
     estimates: Estimates | None = None
@@ -32,13 +32,13 @@ class Trained(NamedTuple):
 
 
 class Now(NamedTuple):
-    """What the round has decided before it trains; leading axis runs on everything but the round.
+    """The part of a round that precedes training; leading axis runs on everything but the round.
 
     Attributes:
         round: t.
-        cohort: who is selected.
-        returned: those of them who return.
-        plan: how many steps each makes.
+        cohort: selected clients.
+        returned: clients of the cohort that return.
+        plan: numbers of local steps.
     """
 
     round: Int[Array, ""]
@@ -48,12 +48,12 @@ class Now(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """The returned clients of each run in as many places as the cohort may have members.
+    """The returned clients of each run, in as many slots as a cohort can have members.
 
     Attributes:
-        client: who is in a place; K where nobody is.
-        used: whose place is taken, in a run whose model is finite: nothing can come of a broken one.
-        row: number of the run, to index with.
+        client: number of the client in a slot; K in an empty slot.
+        used: whether a slot holds a client, in a run whose model is finite; broken runs are not trained.
+        row: number of the run, as an index.
     """
 
     client: Int[Array, "runs slots"]
@@ -65,7 +65,7 @@ Train = Callable[[prng.Keys, RunParams, RunState, Data, Now], tuple[RunState, Tr
 
 
 def make_train(spec: Spec) -> Train:
-    """Return one round's training of a block of runs, a function of (keys, params, state, data, now)."""
+    """Return the training of one round of a block: (keys, params, state, data, now) -> (state, trained)."""
     parts, training = build(spec), spec.training
     assert parts.algorithm is not None and parts.model is not None and training is not None
     algorithm, model, selector, lane = parts.algorithm, parts.model, parts.selector, LANES[spec.lane]
@@ -88,14 +88,14 @@ def make_train(spec: Spec) -> Train:
         )
 
     def weighed(data: Data, now: Now) -> Float[Array, "runs clients"]:
-        """What each client counts in the average, by the reading of the deadline."""
+        """Return each client's share in the average, by the reading of the deadline."""
         importance = now.cohort.importance
         axes = (0, 0, 0, None if importance is None else 0)
         one = jax.vmap(functools.partial(share, training.average_over), in_axes=axes)
         return one(data.num_samples, now.cohort.selected, now.returned, importance)
 
     def by_client(slots: Slots, tree: Any) -> Any:
-        """What came back in slots, as arrays of clients: NaN or False where nothing did."""
+        """Return the values of slots as arrays over clients; NaN or False for clients without a slot."""
         who = jnp.where(slots.used, slots.client, num_clients)
 
         def one(x: Array) -> Array:
@@ -106,7 +106,7 @@ def make_train(spec: Spec) -> Train:
         return jax.tree.map(one, tree)
 
     def told(keys: prng.Keys, state: RunState, data: Data, jobs: Jobs, moves: Any, slots: Slots) -> Facts:
-        """The facts that the selector wants; their projection has the key of a client behind the last, in round 0."""
+        """Return the facts that the selector wants; the projection has the key of an extra client, in round 0."""
         if not selector.wants:
             return Facts()
         fixed = jax.vmap(lambda key: prng.at(key, 0, num_clients))(keys.training)
@@ -114,17 +114,17 @@ def make_train(spec: Spec) -> Train:
         return by_client(slots, jax.tree.map(lambda x: x.reshape(*slots.used.shape, *x.shape[1:]), found))
 
     def remembered(state: RunState, slots: Slots, works: Array, memory: Any) -> Any:
-        who = jnp.where(works, slots.client, num_clients)  # whoever else keeps what it has
+        who = jnp.where(works, slots.client, num_clients)  # other clients keep their memory
         return jax.tree.map(lambda old, new: old.at[slots.row, who].set(new, mode="drop"), state.clients, memory)
 
     def moved(state: RunState, sound: Array, counts: Array, now: Now, weights: Any, kept: Array) -> RunState:
-        """With the new model, where it replaces the old one, and the round marked after which it is not finite."""
+        """Return the state with the new model where it replaces the old one, and with the round that broke it."""
         if algorithm.estimates:
             learns = kept if now.plan.learns is None else kept & now.plan.learns
             return state._replace(weights=ops.where(learns, weights, state.weights))
         assert state.broken_round is not None
         broken = jnp.where(sound & ~kept, now.round, state.broken_round)
-        changes = None if algorithm.init is None else counts  # else nothing is added to it
+        changes = None if algorithm.init is None else counts  # an average of no answers changes nothing
         if now.plan.learns is not None:
             changes = now.plan.learns if changes is None else changes & now.plan.learns
         weights = weights if changes is None else ops.where(changes, weights, state.weights)
@@ -154,7 +154,7 @@ def make_train(spec: Spec) -> Train:
             kept=kept,
             facts=told(keys, state, data, jobs, answer.move, slots),
         )
-        counts = (slots.used & (weigh > 0)).any(1)  # does anything come back that changes the model?
+        counts = (slots.used & (weigh > 0)).any(1)  # whether an answer came back that changes the model
         after = moved(state, sound, counts, now, made.weights, kept)
         if algorithm.remember is not None:
             after = after._replace(clients=remembered(state, slots, works, slotted.memory))
@@ -173,7 +173,7 @@ def make_train(spec: Spec) -> Train:
 
 
 def of_workers(report: Report, works: Bool[Array, "runs slots"]) -> Report:
-    """Return the reports of clients that made a step: one without images makes none, and knows no loss on any lane."""
+    """Return the reports with NaN for the losses of clients that made no step, so that all lanes agree."""
 
     def known(loss: Array) -> Array:
         return jnp.where(works, loss, jnp.nan)
@@ -185,7 +185,7 @@ def of_workers(report: Report, works: Bool[Array, "runs slots"]) -> Report:
 
 
 def averaged(state: RunState, t: Int[Array, ""]) -> RunState:
-    """Return the state with the model of round t in the mean of all, where that is kept and the run goes on."""
+    """Return the state with the model of round t in the mean, if a mean is kept and the run goes on."""
     if state.mean is None:
         return state
     mean = jax.tree.map(lambda mean, now: mean + (now - mean) / t, state.mean, state.weights)

@@ -1,4 +1,4 @@
-"""Worlds: who can be asked, who returns, and how long it takes. One file each, found by the catalogue."""
+"""Worlds: which clients are available, which return, and how long they take. One file each, found by the catalogue."""
 
 from jfed.core.lazy import submodules
 

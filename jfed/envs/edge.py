@@ -1,19 +1,19 @@
-"""Edge devices with a budget: what a local step and an exchange with the server cost, drawn anew in every round.
+"""Edge devices: the costs of local steps and of exchanges with the server are drawn anew in every round.
 
 S. Wang et al., "Adaptive Federated Learning in Resource Constrained Edge Computing Systems", IEEE JSAC 2019, and the
 times measured in its public code (seconds, normal, cut off at 1e-10 from below); A. Sultana et al., "Eiffel: Efficient
 and Fair Scheduling in Adaptive Federated Learning", IEEE TPDS 2022, which adds that clients differ.
 
-*Notation.* c costs of a local step, b of an exchange; c_i compute power, r_i resource demand of client i.
+*Notation.* c, b: costs of a local step and of an exchange; c_i: compute power, r_i: resource demand of client i.
 
 *Departures.*
-- The public simulation draws one time for all clients (`shared`), which is the default; Eiffel's clients draw their
+- As in the public simulation, one time is drawn for all clients by default (`shared`); in Eiffel each client draws its
   own.
-- Eiffel gives neither c_i nor r_i. A step takes 1 / c_i as long as `step_s` says; powers and demands are set, or r_i is
+- Eiffel gives neither c_i nor r_i. A step takes 1 / c_i times the draw from `step_s`; c_i is set by `power`, and r_i is
   drawn once per run, uniformly from `demand`. Clients report both, scaled to a mean of 1.
-- Of more steps than `drawn`, the first so many draws stand for all.
-- Both papers allow several resources and measure time alone. What a step and a transfer spend of `others` is r_i times
-  a constant.
+- In a round of more than `drawn` steps, every step takes the mean of `drawn` draws.
+- Both papers allow several resources but measure time alone. Of each of `others`, a step and a transfer spend constants
+  times the scaled r_i.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,16 @@ LEAST_S = 1e-10
 
 
 class Params(NamedTuple):
-    """Dynamic half."""
+    """Dynamic half of the options.
+
+    Attributes:
+        step_s: mean and standard deviation of a local step.
+        exchange_s: mean and standard deviation of a transfer.
+        transfers: per round.
+        power: c_i.
+        demand: range of r_i.
+        others: what a step and a transfer spend of each further resource.
+    """
 
     step_s: Float[Array, "2"]
     exchange_s: Float[Array, "2"]
@@ -49,40 +58,51 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """Attributes: demand: r_i."""
+    """The world's state.
+
+    Attributes:
+        demand: r_i.
+    """
 
     demand: Float[Array, " clients"]
 
 
 @dataclass(frozen=True)
 class Options(EnvironmentOptions):
-    """Settings of edge devices. The defaults were measured for SGD on the squared SVM by the authors' public code."""
+    """Settings of edge devices. The defaults are the times that the public code gives for SGD on the squared SVM.
+
+    Attributes:
+        step_s: mean and standard deviation of a local step of a client of power 1.
+        exchange_s: mean and standard deviation of a transfer of the model.
+        transfers: number of transfers in a round: 1 in Wang's code, 2 in Eiffel (down and up).
+        power: c_i, assigned to the clients in turn.
+        demand: range from which r_i is drawn, once per run.
+        others: for each further resource, such as joules, what a step and a transfer of a client of average demand
+            spend.
+        shared: whether all clients take the same time for an exchange and, up to their power, for a step.
+        drawn: number of a round's steps whose times are drawn separately.
+    """
 
     names = (Name("edge"),)
     features = FEATURES
 
     step_s: tuple[float, float] = (0.013015156, 0.006946299)
-    """Mean and standard deviation of a local step of a client of power 1."""
     exchange_s: tuple[float, float] = (0.131604348, 0.053873234)
-    """Mean and standard deviation of a transfer of the model."""
     transfers: int = 1
-    """How many of them a round takes: Wang's code counts one, Eiffel two, down and up."""
     power: tuple[float, ...] = (1.0,)
-    """c_i, dealt to the clients in turn."""
     demand: tuple[float, float] = (1.0, 1.0)
-    """r_i is drawn from this range, once per run."""
     others: tuple[tuple[float, float], ...] = ()
-    """Of each further resource, such as joules, what a step and a transfer of a client of average demand spend."""
     shared: bool = static(True)
-    """All clients take the same time for a step, up to their power, and for an exchange."""
     drawn: int = static(100)
-    """Steps of a round that are drawn apart."""
 
     def checked(self) -> "Options":
-        """Return the options themselves; raise `ConfigError` if they make no sense."""
+        """Return the options themselves; raise `ConfigError` if they are invalid."""
         for name in ("step_s", "exchange_s"):
             mean, sd = getattr(self, name)
-            require(0 <= mean < inf and 0 <= sd < inf, f"{name} is a mean and a deviation, found {(mean, sd)}.")
+            require(
+                0 <= mean < inf and 0 <= sd < inf,
+                f"{name} must be a finite mean and deviation, neither negative, found {(mean, sd)}.",
+            )
         require(
             len(self.power) > 0 and all(0 < p < inf for p in self.power),
             f"A client's compute power must be positive, found {self.power}.",
@@ -92,14 +112,14 @@ class Options(EnvironmentOptions):
         require(self.transfers >= 0, f"transfers must not be negative, found {self.transfers}.")
         for pair in self.others:
             require(
-                all(0 <= x < inf for x in pair), f"What a step and a transfer spend must not be negative, found {pair}."
+                all(0 <= x < inf for x in pair), f"Each pair in others must be finite and not negative, found {pair}."
             )
         require(self.drawn >= 1, f"drawn must be at least 1, found {self.drawn}.")
         return self
 
     def powers(self, num_clients: int) -> np.ndarray:
         """Return c_i of each client."""
-        return np.resize(np.asarray(self.power, float), num_clients)  # which repeats them
+        return np.resize(np.asarray(self.power, float), num_clients)  # repeats them
 
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""
@@ -120,7 +140,7 @@ class Options(EnvironmentOptions):
         return 2 * low / (low + high), 2 * high / (low + high)
 
     def costs(self, num_clients: int) -> Costs:
-        """Return mean costs of a step and an exchange of each client; further resources at the least demand."""
+        """Return each client's mean costs of a step and an exchange; of further resources, at the least demand."""
         low, _ = self.demand_range()
         step = [self.step_s[0] / self.powers(num_clients)]
         exchange = [np.full(num_clients, self.transfers * self.exchange_s[0])]
@@ -143,7 +163,7 @@ class Options(EnvironmentOptions):
 
         def observe(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, View]:
             context = jnp.stack([params.power / params.power.mean(), state.demand / state.demand.mean()], -1)
-            expected = params.step_s[0] / params.power + params.transfers * params.exchange_s[0]  # of one step
+            expected = params.step_s[0] / params.power + params.transfers * params.exchange_s[0]  # with one step
             oracle = Oracle(success_rate=jnp.ones_like(expected), latency_s=expected)
             return state, view._replace(context=context, oracle=oracle)
 

@@ -1,19 +1,19 @@
-"""Linear exchange time: how long a client takes is a linear function of what it reports, plus noise.
+"""Linear exchange time: a client's time is a linear function of the context that it reports, plus noise.
 
 T. Huang, W. Lin, W. Wu, L. He, K. Li, A. Y. Zomaya, "An Efficiency-Boosting Client Selection Scheme for Federated
 Learning With Fairness Guarantee", IEEE Transactions on Parallel and Distributed Systems, 2021. Secs. 4.4 and 6.1.
 
 *Notation.* theta_n = (tau^b_n, tau^s_n, 1 / eta_n), context c_{t,n} = (1 / mu_{t,n}, s_{t,n}, M / B_{t,n}), tau_{t,n} =
-c . theta + epsilon (Eq. 14). Features are in 1, 1 and bits per hertz; base_time_s and cold_start_s in seconds, eta in
-bits per second and hertz.
+c . theta + epsilon (Eq. 14). The features' units are 1, 1 and bits per hertz; base_time_s and cold_start_s are in
+seconds, eta in bits per second and hertz.
 
 *Departures.*
-- `reading="corrected"`: s = 1 for a client that did NOT take part in the last round, as a cold start is paid by those
-  (in round 1 all do), and eta = log2(1 + SNR), as the text calls it a Shannon formula. `"faithful"`: s = 1 for those
-  who did, as it is printed, and the natural logarithm of Table 1.
+- `reading="corrected"`: s = 1 for a client that did NOT take part in the last round, since such clients have a cold
+  start (in round 1 all do), and eta = log2(1 + SNR), since the text calls it a Shannon formula. `"faithful"`: s = 1 for
+  a client that did, as printed, and the natural logarithm of Table 1.
 - Noise is uniform within (-c . theta, c . theta), so that times lie in (0, 2 c . theta).
 - A client's class is its number modulo the number of classes (interleaved).
-- Everybody who is asked returns. A round without a cohort takes no time.
+- All selected clients return. A round without a cohort takes no time.
 """
 
 import math
@@ -36,7 +36,7 @@ FEATURES = ("inverse_capacity", "cold_start", "bits_per_hz")
 
 
 class Params(NamedTuple):
-    """Dynamic half.
+    """Dynamic half of the options.
 
     Attributes:
         theta: coefficients of each client.
@@ -44,7 +44,7 @@ class Params(NamedTuple):
         bandwidth_hz: lowest and highest.
         model_bits: M.
         availability: of every client.
-        cold: whether s marks those who did not take part (1) or those who did (0).
+        cold: whether s marks the clients that did not take part (1) or those that did (0).
     """
 
     theta: Float[Array, "clients features"]
@@ -56,30 +56,40 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """Attributes: took_part: in the last round."""
+    """The world's state.
+
+    Attributes:
+        took_part: in the last round.
+    """
 
     took_part: Bool[Array, " clients"]
 
 
 @dataclass(frozen=True)
 class Options(EnvironmentOptions):
-    """Settings of the exchange-time world. The defaults are Tables 1 and 2 of RBCS-F."""
+    """Settings of the exchange-time world. The defaults are those of Tables 1 and 2 of RBCS-F.
+
+    Attributes:
+        base_time_s: training time at full capacity, one value per class of clients.
+        cold_start_s: time of a cold start, one value per class.
+        snr: signal-to-noise ratio (not in decibels), one value per class.
+        capacity: range of the share of its processor that a client has free, drawn uniformly each round.
+        bandwidth_hz: range of the bandwidth, drawn uniformly each round.
+        model_bits: M.
+        availability: probability that a client is available, each round.
+        reading: corrected, or faithful as printed.
+    """
 
     names = (Name("exchange"),)
     features = FEATURES
 
     base_time_s: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)
-    """Training time at full capacity, one value per class of clients."""
     cold_start_s: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
     snr: tuple[float, ...] = (1000.0, 100.0, 10.0, 1.0)
-    """Signal-to-noise ratio, not in decibels."""
     capacity: tuple[float, float] = (0.5, 2.0)
-    """Share of its processor that a client has free, drawn uniformly each round."""
     bandwidth_hz: tuple[float, float] = (2e6, 4e6)
-    """Drawn uniformly each round."""
     model_bits: float = 20e6
     availability: float = 0.8
-    """Chance that a client can be asked, each round."""
     reading: Literal["faithful", "corrected"] = "corrected"
 
     def client_class(self, problem: Problem) -> np.ndarray:
@@ -120,7 +130,7 @@ class Options(EnvironmentOptions):
         )
 
     def expected_availability(self) -> float:
-        """Return the chance that a client can be asked in a round."""
+        """Return the probability that a client is available in a round."""
         return self.availability
 
     def make(self, dims: Dims) -> Environment:

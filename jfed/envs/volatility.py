@@ -1,11 +1,11 @@
-"""Volatile clients: each returns its model with a probability of its class, independently each round.
+"""Volatile clients: each returns its model with the probability of its class, independently in each round.
 
-Sec. VI-A of E3CS (Huang et al. 2022): K clients in equal classes of success rate 0.1, 0.3, 0.6, 0.9.
+Sec. VI-A of E3CS (Huang et al. 2022): K clients in equal classes with success rates 0.1, 0.3, 0.6 and 0.9.
 
 *Departures.* A client's class is its number modulo the number of classes (interleaved). Training data and
-local epochs are drawn independently of it, as in the paper. A round lasts until its deadline, whoever returns: the
-paper gives no times, so the unit is one round (`deadline_s`). In the paper everybody is available; `availability` is
-ours.
+local epochs are drawn independently of it, as in the paper. A round lasts until its deadline, even if all
+return earlier: the paper gives no times, so the unit is one round (`deadline_s`). In the paper all clients are always
+available; `availability` is an addition.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,12 @@ from jfed.core.types import Cohort, Dims, Oracle, Outcome, Plan, Problem, View
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: success_rate: of each client; deadline_s: length of a round."""
+    """Dynamic half of the options.
+
+    Attributes:
+        success_rate: of each client.
+        deadline_s: length of a round.
+    """
 
     success_rate: Float[Array, " clients"]
     deadline_s: Float[Array, ""]
@@ -33,16 +38,20 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(EnvironmentOptions):
-    """Settings of volatile clients."""
+    """Settings of volatile clients.
+
+    Attributes:
+        success_rates: one rate per class of clients, each in [0, 1].
+        deadline_s: how long the server waits in a round.
+        availability: probability that a client is available, each round; static, so that a world in which all are
+            available spares the draw.
+    """
 
     names = (Name("volatility"),)
 
     success_rates: tuple[float, ...] = (0.1, 0.3, 0.6, 0.9)
-    """One rate per class of clients, each in [0, 1]."""
     deadline_s: float = 1.0
-    """How long the server waits in a round."""
     availability: float = static(1.0)
-    """Chance that a client can be asked, each round; static, so that a world in which all can be spares the draw."""
 
     def client_class(self, problem: Problem) -> np.ndarray:
         """Return the class of each client, (K,): its place in `success_rates`."""
@@ -64,7 +73,7 @@ class Options(EnvironmentOptions):
         return as_arrays(Params, success_rate=rates[self.client_class(problem)], deadline_s=deadline_s)
 
     def expected_availability(self) -> float:
-        """Return the chance that a client can be asked in a round."""
+        """Return the probability that a client is available in a round."""
         return self.availability
 
     def make(self, dims: Dims) -> Environment:

@@ -7,14 +7,14 @@ Learning", IEEE Transactions on Wireless Communications, 2020. Secs. II and V.
 sigma^2) (Eq. 33), the uplink alike (Eqs. 34, 35); tau^LU = rho / phi (Eq. 36), phi in samples per second.
 
 *Departures.*
-- One draw of the fading per round and link. The paper averages over coherence slots, without their number; with many
-  nobody would ever fail, and Fig. 1(c) counts failed clients.
+- The fading of each link is drawn once per round. The paper averages over coherence slots and does not give their
+  number; with many of them no client would ever fail, but Fig. 1(c) counts failed clients.
 - Positions are uniform over the disc and drawn once per run; `distances_m` fixes them.
-- The printed bounds of phi_k are both called lower; phi_k is uniform in [10 k + 10, 10 k + 30], k = 1..K.
-- A client fails if it reaches tau_max: the server stops waiting and its model is lost. A round without a cohort takes
-  tau_max, since the server waits for somebody.
+- The paper calls both bounds of phi_k lower bounds; here phi_k is uniform in [10 k + 10, 10 k + 30], k = 1..K.
+- A client that reaches tau_max fails: the server stops waiting, and the model is lost. A round without a cohort takes
+  tau_max, the longest that the server waits.
 - The printed m_0 = 5e3 bits cannot hold the 7850 parameters of the paper's model, and latencies of 0.05 to 0.3 s
-  against tau_max = 5 s leave a bandit nothing to learn; the pictures of Figs. 1, 4 and 5 appear at 5e4 bits
+  against tau_max = 5 s leave a bandit hardly anything to learn; what Figs. 1, 4 and 5 show appears at 5e4 bits
   (`model_bits`).
 """
 
@@ -34,22 +34,23 @@ from jfed.core.members import EnvironmentOptions, Name
 from jfed.core.options import as_arrays
 from jfed.core.types import Cohort, Dims, Oracle, Outcome, Plan, Problem, View
 
-QUANTILES = 96  # of each link's fading, in the sums that stand for expectations
+QUANTILES = 96  # of each link's fading, in the sums that approximate expectations
 SPEEDS = 8  # nodes over the uniform range of a processor's speed
 
 
 class Params(NamedTuple):
-    """Dynamic half.
+    """Dynamic half of the options.
 
     Attributes:
         distance_km: of each client; 0 where it is drawn.
         radius_km: of the disc.
-        bits_per_hz: m_0 / B, seconds times bits per second and hertz.
+        bits_per_hz: m_0 / B.
         snr_db: at 1 km, without fading.
         decay_db: loss per decade of distance.
         samples: rho.
-        slowest, fastest: speed of each client.
-        tau_max_s: when the server stops waiting.
+        slowest: lowest speed of each client.
+        fastest: highest speed of each client.
+        tau_max_s: time after which the server stops waiting.
         availability: of every client.
     """
 
@@ -66,7 +67,13 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """Attributes: snr: of each client on average over fading; latency_s, success_rate: what is to be expected of it."""
+    """The world's state.
+
+    Attributes:
+        snr: of each client, averaged over the fading.
+        latency_s: expected latency of each client.
+        success_rate: probability that each client returns.
+    """
 
     snr: Float[Array, " clients"]
     latency_s: Float[Array, " clients"]
@@ -78,9 +85,9 @@ def _link_s(params: Params, snr: Array, gain: Array) -> Array:
 
 
 def _expected(params: Params, snr: Array) -> tuple[Array, Array]:
-    """Return the mean of min(tau, tau_max) and the chance of staying below it, of each client, by sums over the draws.
+    """Return each client's mean of min(tau, tau_max) and its probability of tau < tau_max, by sums over quantiles.
 
-    Deep fades are rare and decide the mean, so the quantiles u = v^3 lie densely near 0.
+    Deep fades are rare but dominate the mean, so the quantiles u = v^3 are dense near 0.
     """
     v = (jnp.arange(QUANTILES) + 0.5) / QUANTILES
     gain, weight = -jnp.log1p(-(v**3)), v**2 / jnp.sum(v**2)
@@ -102,28 +109,36 @@ def _expected(params: Params, snr: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Options(EnvironmentOptions):
-    """Settings of the wireless cell. The defaults are the ideal scenario's (Sec. V-A)."""
+    """Settings of the wireless cell. The defaults are those of the ideal scenario (Sec. V-A).
+
+    Attributes:
+        model_bits: m_0, sent down and up.
+        radius_m: radius of the disc.
+        distances_m: distance of each client from the access point; empty: drawn once per run, uniformly over the disc.
+        bandwidth_hz: B.
+        power_dbm: of the access point and of every client.
+        noise_dbm: at every receiver.
+        path_loss_db: at one kilometre, and per decade of distance.
+        samples_per_round: rho, samples that a client processes in a round; the minibatch size where each makes one
+            step.
+        speed: a, b, c: client k = 1..K processes a k + b to a k + c samples per second, drawn uniformly each round.
+        tau_max_s: time after which the server stops waiting.
+        availability: probability that a client is available, each round; 0.9 in the non-ideal scenario.
+    """
 
     names = (Name("wireless"),)
 
     model_bits: float = 5e3
-    """m_0, sent down and up."""
     radius_m: float = 500.0
     distances_m: tuple[float, ...] = ()
-    """Distance of each client from the access point; none: drawn for each run, uniformly over the disc."""
     bandwidth_hz: float = 15e3
     power_dbm: float = 23.0
-    """Of the access point and of every client."""
     noise_dbm: float = -107.0
     path_loss_db: tuple[float, float] = (128.1, 37.6)
-    """At one kilometre, and per decade of distance."""
     samples_per_round: float = 2.0
-    """rho: what a client computes in a round; the minibatch, where each makes one step."""
     speed: tuple[float, float, float] = (10.0, 10.0, 30.0)
-    """a, b, c: client k = 1..K computes a k + b to a k + c samples per second, drawn uniformly each round."""
     tau_max_s: float = 5.0
     availability: float = 1.0
-    """Chance that a client can be asked, each round; 0.9 in the non-ideal scenario."""
 
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""
@@ -161,7 +176,7 @@ class Options(EnvironmentOptions):
         )
 
     def expected_availability(self) -> float:
-        """Return the chance that a client can be asked in a round."""
+        """Return the probability that a client is available in a round."""
         return self.availability
 
     def make(self, dims: Dims) -> Environment:

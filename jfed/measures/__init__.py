@@ -1,1 +1,1 @@
-"""What is computed from finished runs: promises kept, optima, costs, fairness; needs no jax."""
+"""Measures computed from finished runs: kept quotas, optima, costs, fairness; needs no jax."""

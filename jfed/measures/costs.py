@@ -1,4 +1,4 @@
-"""Curves against what was spent (time, models sent, local steps) instead of rounds."""
+"""Curves over cumulative cost (time, models sent, local steps) instead of rounds."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -7,21 +7,21 @@ POINTS = 200
 
 
 def against(costs: ArrayLike, values: ArrayLike, grid: ArrayLike) -> np.ndarray:
-    """Return what each run had reached when it had spent so much: its last value at or before each cost of the grid.
+    """Return each run's last value at or before each cost of the grid.
 
-    Runs spend at different speeds, so that values at one round are not comparable at one cost. Nothing is interpolated:
-    between two evaluations the earlier one stands, since the later was not known yet.
+    Costs per round differ between runs, so values at one round are not comparable at one cost. Nothing is interpolated:
+    between two evaluations the earlier one counts, since the later one is not known yet.
 
     Args:
-        costs: cumulative, (runs, evaluations), not decreasing along a run; in any unit.
-        values: measured at these costs, (runs, evaluations).
-        grid: costs at which to read, (points,), same unit.
+        costs: cumulative costs, (runs, evaluations), not decreasing along a run; in any unit.
+        values: values at these costs, (runs, evaluations).
+        grid: costs at which to read the values, (points,), same unit.
 
     Returns:
         (runs, points); NaN before a run's first value and beyond its last cost.
 
     Raises:
-        ValueError: shapes that do not fit, or a cost that decreases.
+        ValueError: shapes do not match, or a cost decreases.
     """
     costs, values, grid = np.asarray(costs, float), np.asarray(values, float), np.asarray(grid, float)
     if costs.ndim != 2 or costs.shape != values.shape or 0 in costs.shape:
@@ -37,20 +37,23 @@ def against(costs: ArrayLike, values: ArrayLike, grid: ArrayLike) -> np.ndarray:
 
 
 def mean_until(costs: ArrayLike, values: ArrayLike, until: ArrayLike) -> np.ndarray:
-    """Return the mean of what each run had reached over all costs up to a limit: the area under its curve by it.
+    """Return each run's mean value over all costs up to a limit: the area under its curve divided by the limit.
+
+    The value is 0 before a run's first evaluation, and the last one holds after it.
 
     Args:
-        costs, values: as in `against`; 0 stands before a run's first value, and its last one stays.
-        until: the limit of each run, (runs,), same unit as costs, positive.
+        costs: as in `against`.
+        values: as in `against`.
+        until: limit of each run, (runs,), same unit as costs, positive.
 
     Returns:
         (runs,)
 
     Raises:
-        ValueError: as `against`, or a limit that is not positive.
+        ValueError: as in `against`, or a limit is not positive.
     """
     costs, values, until = np.asarray(costs, float), np.asarray(values, float), np.asarray(until, float)
-    against(costs, values, [0.0])  # its checks
+    against(costs, values, [0.0])  # for its checks
     if until.shape != costs.shape[:1] or not (until > 0).all():
         raise ValueError(f"until must be one positive limit for each of the {len(costs)} runs")
     ends = np.append(costs[:, 1:], np.full((len(costs), 1), np.inf), axis=1)
@@ -59,6 +62,6 @@ def mean_until(costs: ArrayLike, values: ArrayLike, until: ArrayLike) -> np.ndar
 
 
 def cost_grid(costs: ArrayLike, points: int = POINTS) -> np.ndarray:
-    """Return evenly spaced costs from the cheapest run's first value to the dearest run's last, (points,)."""
+    """Return evenly spaced costs from the smallest first cost of a run to the largest last one, (points,)."""
     costs = np.asarray(costs, float)
     return np.linspace(costs[:, 0].min(), costs[:, -1].max(), points)

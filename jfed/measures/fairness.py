@@ -1,8 +1,8 @@
-"""How evenly a model serves the clients: statistics over the clients' losses or accuracies, one number per run.
+"""Fairness of a model across clients: statistics over the clients' losses or accuracies, one number per run.
 
-Those of T. Li et al., "Fair Resource Allocation in Federated Learning", ICLR 2020 (mean, worst and best 10 %, variance,
-cosine with the vector of ones), and of A. Sultana et al., "Eiffel", IEEE TPDS 2022, Table 3 (skewness, by an estimator
-that it does not name: both usual ones); and R. Jain's index of 1984.
+They are those of T. Li et al., "Fair Resource Allocation in Federated Learning", ICLR 2020 (mean, worst and best 10 %,
+variance, cosine with the vector of ones); of A. Sultana et al., "Eiffel", IEEE TPDS 2022, Table 3 (skewness, whose
+estimator it does not name, so that both usual ones are here); and R. Jain's index of 1984.
 """
 
 import warnings
@@ -11,31 +11,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Scores = NDArray[np.float64]
-SAME = 8 * np.finfo(np.float64).eps  # a standard deviation this small beside the mean is rounding
+SAME = 8 * np.finfo(np.float64).eps  # a standard deviation this small relative to the mean is rounding error
 
 
 def fairness(values: ArrayLike, *, higher_is_better: bool) -> dict[str, Scores]:
     """Return statistics of each run over its clients.
 
     Args:
-        values: losses or accuracies, (runs, clients); NaN where a run has no such client.
-        higher_is_better: whether these are accuracies; then the worst are the smallest.
+        values: losses or accuracies, (runs, clients); NaN where a run does not have the client.
+        higher_is_better: whether values are accuracies, of which the smallest are the worst.
 
     Returns:
-        (runs,) each, in the values' unit or its square, NaN where a run has no clients:
-        mean; worst10 and best10, mean of a tenth of the clients (rounded down, at least one); variance (of the
-        population); skewness m3 / m2^1.5 and skewness_adjusted, of a sample (NaN of equal values, the latter also of
-        fewer than three); cosine, of the angle to equal values, and jain, its square.
+        By name, (runs,) each, NaN where a run has no clients: mean; worst10 and best10, the means of a tenth of the
+        clients (rounded down, at least one); variance, of the population; skewness, m3 / m2^1.5, and skewness_adjusted,
+        of a sample (NaN if all values are equal, the latter also for fewer than three); cosine, of the angle to the
+        vector of ones; and jain, its square.
 
     Raises:
-        ValueError: values that are no matrix.
+        ValueError: `values` is not a matrix.
     """
     values = np.asarray(values, float)
     if values.ndim != 2:
         raise ValueError(f"values must be (runs, clients), found shape {values.shape}")
     number = np.sum(~np.isnan(values), 1)
     with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # a run whose model broke has no values
+        warnings.simplefilter("ignore", RuntimeWarning)  # a run whose model diverged has no values
         mean = np.nanmean(values, 1)
         away = values - mean[:, None]
         m2, m3 = np.nanmean(away**2, 1), np.nanmean(away**3, 1)

@@ -1,17 +1,17 @@
-"""The best that can be done under quotas when clients come and go: CS-UCB-Q's reference for regret.
+"""The largest mean reward under quotas when availability varies: CS-UCB-Q's reference for regret.
 
 W. Xia, T. Q. S. Quek, K. Guo, W. Wen, H. H. Yang, H. Zhu, "Multi-Armed Bandit Based Client Scheduling for Federated
 Learning", IEEE Transactions on Wireless Communications, 2020. Sec. IV-A, Eqs. (23) and (24).
 
 *Notation.* K clients, at most N a round; e the clients that are available, Q(e) the super arms S of e, with |S| =
-min(N, |e|) as in Eq. (10); q_S(e) the chance that S is selected when e is available; c_k client k's quota; r* the
-value.
+min(N, |e|) as in Eq. (10); q_S(e) the probability that S is selected when e is available; c_k client k's quota; r* the
+optimal value.
 
 *Departures.*
 - The second constraint of (23) sums over the super arms S of each e; the printed one sums over e.
-- The reward of S is handed over. The paper's is min_{k in S} mu_k, the smallest mean (`smallest_mean`), which no policy
-  reaches, since the mean of the smallest is less: even the best fixed super arm then has linear regret. The honest one
-  is E[min_{k in S} r_k] (`mean_of_smallest`).
+- The reward of S is an argument. The paper's is min_{k in S} mu_k, the smallest mean (`smallest_mean`), which no policy
+  reaches, since the mean of the smallest reward is less: even the best fixed super arm then has linear regret. The
+  reward that a policy can reach is E[min_{k in S} r_k] (`mean_of_smallest`).
 - Clients are available independently of each other.
 """
 
@@ -24,8 +24,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-MOST = 10  # clients of whom all subsets are written out
-Reward = Callable[[Sequence[int]], float]  # of a super arm, by its members
+MOST = 10  # clients, all subsets of which are enumerated
+Reward = Callable[[Sequence[int]], float]  # reward of a super arm, from its clients
 
 
 def smallest_mean(means: ArrayLike) -> Reward:
@@ -35,27 +35,27 @@ def smallest_mean(means: ArrayLike) -> Reward:
 
 
 def mean_of_smallest(rewards: ArrayLike) -> Reward:
-    """Return the honest reward: the mean over rounds of the smallest of its clients' rewards, (rounds, K)."""
+    """Return the reachable reward of a super arm: the mean over rounds of its clients' smallest reward, (rounds, K)."""
     drawn = np.asarray(rewards, float)
     return lambda members: float(drawn[:, list(members)].min(1).mean())
 
 
 def best_under_quotas(reward: Reward, availability: ArrayLike, quotas: ArrayLike, most: int) -> float:
-    """Return r*, the largest mean reward a round of any policy that keeps all quotas, by linear programming (HiGHS).
+    """Return r*, the largest mean reward per round of any policy that keeps all quotas, by linear programming (HiGHS).
 
     Args:
-        reward: of a super arm; an empty one earns 0.
-        availability: chance that each client is available, (K,).
-        quotas: share of the rounds that each client was promised, (K,).
+        reward: reward of a super arm; an empty one earns 0.
+        availability: probability that each client is available, (K,).
+        quotas: promised share of the rounds of each client, (K,).
         most: N.
 
     Raises:
-        ValueError: more than 10 clients (see `upper_bound`), or quotas that no policy keeps.
+        ValueError: there are more than 10 clients (see `upper_bound`), or no policy keeps the quotas.
     """
     available, c = np.asarray(availability, float), np.asarray(quotas, float)
     num_clients = len(available)
     if num_clients > MOST:
-        raise ValueError(f"the program lists all sets of clients: at most {MOST}, found {num_clients}")
+        raise ValueError(f"the linear program enumerates all sets of clients: at most {MOST}, found {num_clients}")
     known: dict[tuple[int, ...], float] = {(): 0.0}
     columns, chances, earned = [], [], []
     for number, there in enumerate(itertools.product([False, True], repeat=num_clients)):
@@ -82,17 +82,17 @@ def upper_bound(means: ArrayLike, available: ArrayLike, quotas: ArrayLike, most:
     """Return r* for many clients and the paper's reward, by the dual: the least upper bound over prices of the quotas.
 
     r* = min over prices p >= 0 of E_e[max over S of (min_{k in S} mu_k + sum_{k in S} p_k)] - sum_k p_k c_k, by cutting
-    planes: each maximum over S is linear in p, so the bound is convex, and every look at it cuts off what is worse.
+    planes: for each S the term is linear in p, so the bound is convex, and each evaluation adds a cutting plane.
 
     Args:
         means: mean reward of each client, (K,).
-        available: who is available, (samples, K): as large a sample as the expectation over e is to be exact.
-        quotas: share of the rounds that each client was promised, (K,).
+        available: which clients are available, (samples, K); the sample's size sets the error of the expectation.
+        quotas: promised share of the rounds of each client, (K,).
         most: N.
-        tolerance: how far above the least bound the answer may be.
+        tolerance: largest excess over the least bound.
 
     Raises:
-        ValueError: quotas that no policy keeps on this sample.
+        ValueError: no policy keeps the quotas on this sample.
     """
     mu, here, c = np.asarray(means, float), np.asarray(available, bool), np.asarray(quotas, float)
     order = np.argsort(-mu, kind="stable")
@@ -113,13 +113,13 @@ def upper_bound(means: ArrayLike, available: ArrayLike, quotas: ArrayLike, most:
             before, highest = least, 4 * highest
             if highest > 1e6:
                 break
-    raise ValueError("no policy keeps these quotas, as far as this sample tells")
+    raise ValueError("no policy keeps these quotas on this sample of available clients")
 
 
 def _dual(mu: np.ndarray, here: np.ndarray, c: np.ndarray, most: int, prices: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the bound at these prices and a subgradient; clients by falling mu.
+    """Return the bound at these prices and a subgradient; clients are sorted by decreasing mu.
 
-    The best super arm whose slowest client is j consists of j and the N - 1 dearest of those before j.
+    The best super arm whose smallest mean is j's consists of j and the N - 1 clients before j with the highest prices.
     """
     samples, num_clients = here.shape
     wanted = np.minimum(most, here.sum(1))

@@ -1,4 +1,4 @@
-"""Promises kept: each client's share of the rounds so far, beside the share that it was promised."""
+"""Each client's selection rate so far, against the quota that it was promised."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,10 +10,10 @@ def rates_so_far(selected: ArrayLike) -> np.ndarray:
     """Return the share of the rounds so far in which each client was selected.
 
     Args:
-        selected: who was, by round, (..., rounds, clients), boolean.
+        selected: whether each client was selected, (..., rounds, clients), boolean.
 
     Returns:
-        The same shape.
+        (..., rounds, clients)
     """
     masks = np.asarray(selected, bool)
     rounds = np.arange(1, masks.shape[-2] + 1)[:, None]
@@ -21,13 +21,13 @@ def rates_so_far(selected: ArrayLike) -> np.ndarray:
 
 
 def last_broken(rates: ArrayLike, quotas: ArrayLike) -> np.ndarray:
-    """Return the last round after which a client's rate is below its quota; 0 if there is none, T if it ends broken.
+    """Return the last round after which each client's rate is below its quota.
 
-    From the next round on the promise is kept for good, as far as the run goes.
+    The quota is kept in all later rounds of the run. 0 if it is never broken, T if it is broken at the end.
 
     Args:
         rates: from `rates_so_far`, (..., rounds, clients).
-        quotas: promised shares, one for all or (clients,).
+        quotas: promised shares, one for all clients or (clients,).
 
     Returns:
         (..., clients)

@@ -1,4 +1,4 @@
-"""Models: one file for each family of networks, found by the catalogue; `classifier` makes a model of options."""
+"""Models: one file for each family of networks, found by the catalogue; `classifier` makes a model from options."""
 
 from jfed.core.lazy import submodules
 

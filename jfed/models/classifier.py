@@ -1,4 +1,4 @@
-"""From a model's options to a classifier of uint8 images or float features: what all families share."""
+"""The code that all families of models share: from options to a classifier of uint8 images or float features."""
 
 import abc
 import dataclasses
@@ -21,15 +21,15 @@ Scaled = Float[Array, "batch ..."]
 
 
 class Inputs(NamedTuple):
-    """What a model is told of a data set (static).
+    """A data set's properties that a model depends on (static).
 
     Attributes:
         shape: of an example, such as (height, width, channels) or (features,).
-        num_classes: labels.
-        scale: the largest value: of a pixel, or of a feature without its sign.
-        mean: of value / scale, one or one for each entry of the last axis.
-        std: of the same.
-        step: the least difference of two values / scale; None: 1 / scale, as of pixels.
+        num_classes: number of labels.
+        scale: the largest value of a pixel, or the largest absolute value of a feature.
+        mean: of value / scale: one number, or one for each entry of the last axis.
+        std: standard deviation of value / scale, likewise.
+        step: the least difference of two values, divided by scale; None: 1 / scale, as for pixels.
     """
 
     shape: tuple[int, ...]
@@ -42,37 +42,40 @@ class Inputs(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelOptions(MemberOptions):
-    """What the options of a family of models offer; all of their fields are static."""
+    """Base class of the options of a family of models; all fields are static.
+
+    Attributes:
+        scaling: dataset, unit or image; see `scaled`.
+    """
 
     scaling: Scaling = dataclasses.field(default="dataset", kw_only=True, metadata=STATIC)
-    """By the data set's mean and deviation, by the largest value, or each example by its own mean and deviation."""
 
     @abc.abstractmethod
     def module(self, inputs: Inputs) -> linen.Module:
-        """Return the flax module, scaled images to logits; raise `ConfigError` for options that do not fit them."""
+        """Return the flax module, scaled images to logits; raise `ConfigError` if the options do not fit the inputs."""
 
     def grade(self, logits: Float[Array, "batch classes"], labels: Int[Array, " batch"]) -> Grades:
         """Return each example's loss, and whether the answer is right; by default cross-entropy and the argmax."""
         return cross_entropy(logits, labels)
 
     def penalty(self, weights: Weights) -> Float[Array, ""] | float:
-        """Return what is added once to the mean loss of any number of examples."""
+        """Return the term that is added once to the mean loss of any number of examples."""
         return 0.0
 
 
 def scaled(images: Num[Array, "batch ..."], inputs: Inputs, scaling: Scaling) -> Scaled:
-    """Return examples as a model sees them.
+    """Return examples scaled for a model.
 
-    "dataset": by the data set's mean and standard deviation, which for arrays of a user's own are those of the training
+    "dataset": by the data set's mean and standard deviation, which for a user's own arrays are those of the training
     examples, for each feature of a vector or each channel of an image; "unit": pixels to [0, 1], features to [-1, 1];
-    "image": each example to mean 0 and standard deviation 1, or less if it is nearly flat (S. Wang et al. 2019 do so
+    "image": each example to mean 0 and standard deviation 1, or less if it is nearly flat (as S. Wang et al. 2019 do
     with CIFAR-10).
     """
     x = images.astype(jnp.result_type(float)) / inputs.scale
     if scaling == "dataset":
         return (x - _spread(inputs.mean)) / _spread(inputs.std)
     if scaling == "image":
-        # the least standard deviation, 1 / sqrt(pixels) of a pixel's step
+        # The least standard deviation is 1 / sqrt(pixels) of a pixel's step.
         root = x[0].size ** -0.5
         floor = root / inputs.scale if inputs.step is None else root * inputs.step
         axes = tuple(range(1, x.ndim))
@@ -82,7 +85,7 @@ def scaled(images: Num[Array, "batch ..."], inputs: Inputs, scaling: Scaling) ->
 
 
 def _spread(value: float | tuple[float, ...]) -> Any:
-    """Return what is broadcast over the last axis of examples; a number stays one, whose type is weak."""
+    """Return a value to broadcast over the last axis of examples; a Python number stays one, for its weak type."""
     return jnp.asarray(value, jnp.result_type(float)) if isinstance(value, tuple) else value
 
 

@@ -1,4 +1,4 @@
-"""Convolutional classifiers of the four papers: blocks of convolution and pool, dense ReLU layers, logits.
+"""Convolutional classifiers of the papers: blocks of convolution and pool, dense ReLU layers, logits.
 
 - T. Huang et al., "Stochastic Client Selection for Federated Learning With Volatile Clients" (E3CS), 2022, Sec. VI-A:
   two 5x5 convolutions of 10 (EMNIST letters) or 64 channels (CIFAR-10), 2x2 pools, dense 1280-256 or 384-192.
@@ -11,7 +11,7 @@
 - E3CS does not say whether both convolutions are pooled; here they are (`pools="each"`; "last" pools once). Nor does it
   say how images are padded: they are not (`padding="valid"`).
 - Weights start as in PyTorch, in which E3CS and RBCS-F were written: uniform within 1 / sqrt(fan-in), biases too.
-- The bias and the ReLU follow the pool, where they cost a quarter, unless normalisation stands between: both are
+- The bias and the ReLU follow the pool, where they cost a quarter, unless normalisation comes between them: both are
   monotone, so the values are the same.
 """
 
@@ -38,7 +38,20 @@ WANG = {"channels": (32, 32), "padding": "same", "hidden": (256,), "normalize": 
 
 @dataclass(frozen=True)
 class Options(ModelOptions):
-    """Settings of convolutional networks; all of them shape the program."""
+    """Settings of convolutional networks; all of them shape the program.
+
+    Attributes:
+        channels: of each convolution.
+        kernel: side of the kernels.
+        padding: valid: no padding; same: zeros around, so that a convolution keeps the size.
+        pool: side of the pooled windows.
+        pool_stride: step between windows.
+        pools: each: pool after each convolution; last: after the last one only.
+        hidden: widths of the dense ReLU layers.
+        normalize: whether there is local response normalisation, where Wang et al. have it: after the first pool and
+            before the second.
+        start: initial weights: pytorch, uniform by fan-in; wang, normal (truncated, 0.1) with biases of 0.1.
+    """
 
     names = (
         Name("e3cs-cifar", aliases=("rbcs-f-cifar",)),  # the two papers use the same network
@@ -51,23 +64,14 @@ class Options(ModelOptions):
     )
 
     channels: tuple[int, ...] = static((64, 64))
-    """Of each convolution."""
     kernel: int = static(5)
-    """Side of the kernels."""
     padding: Literal["valid", "same"] = static("valid")
-    """valid: no padding; same: zeros around, so that a convolution keeps the size."""
     pool: int = static(2)
-    """Side of the pooled windows."""
     pool_stride: int = static(2)
-    """Step between windows."""
     pools: Literal["each", "last"] = static("each")
-    """Pool after each convolution, or after the last one only."""
     hidden: tuple[int, ...] = static((384, 192))
-    """Widths of the dense ReLU layers."""
     normalize: bool = static(False)
-    """Local response normalisation, as Wang et al. place it: after the first pool, and before the second."""
     start: Literal["pytorch", "wang"] = static("pytorch")
-    """Initial weights: uniform by fan-in, or normal (truncated, 0.1) with biases of 0.1."""
 
     def module(self, inputs: Inputs) -> linen.Module:
         """Return the flax module."""
@@ -148,7 +152,7 @@ class Cnn(linen.Module):
 def local_response(
     x: Float[Array, "channels height width batch"],
 ) -> Float[Array, "channels height width batch"]:
-    """Return each value over a power of the squares of its neighbours in the channels: AlexNet's normalisation."""
+    """Return AlexNet's normalisation: each value over a power of the sum of squares in neighbouring channels."""
     place = jnp.arange(x.shape[0])
     near = (jnp.abs(place[:, None] - place) <= LRN_RADIUS).astype(x.dtype)
     return x / (LRN_BIAS + LRN_ALPHA * jnp.tensordot(near, x * x, 1)) ** LRN_BETA

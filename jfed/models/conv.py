@@ -1,9 +1,9 @@
-"""Convolution and max-pooling with gradients of their own, in the layout (channels, height, width, batch).
+"""Convolution and max-pooling with custom gradients, in the layout (channels, height, width, batch).
 
 A client trains on a few dozen images with weights of its own. Vectorised over clients, XLA's convolution becomes a
-grouped one; in a loop on a CPU its gradients fall into a layout that is many times slower; and the gradient of
+grouped one; in a loop on a CPU its gradients get a layout that is many times slower; and the gradient of
 `reduce_window` is a scatter. Here everything is shifted slices and one matrix product, forward and backward: the
-same program on every lane. The batch stands last, so that a shift moves whole rows of numbers.
+same program on every lane. The batch is the last axis, so that a shift moves whole rows of numbers.
 """
 
 import jax
@@ -17,7 +17,7 @@ Kernel = Float[Array, "rows columns inputs outputs"]
 
 @jax.custom_vjp
 def conv2d(x: Float[Array, "inputs _ _ batch"], kernel: Kernel) -> Float[Array, "outputs _ _ batch"]:
-    """Return the cross-correlation with stride 1 and no padding (pad `x` beforehand for another)."""
+    """Return the cross-correlation with stride 1 and no padding (pad `x` beforehand for other paddings)."""
     rows, columns, _, outputs = kernel.shape
     if _unfolds_rows(kernel):
         height, width, batch = x.shape[1] - rows + 1, x.shape[2] - columns + 1, x.shape[3]
@@ -29,7 +29,7 @@ def conv2d(x: Float[Array, "inputs _ _ batch"], kernel: Kernel) -> Float[Array, 
 
 
 def _unfolds_rows(kernel: Kernel) -> bool:
-    """Return whether windows hold whole patches, or one row of them.
+    """Return whether windows hold whole patches rather than single rows of them.
 
     With few inputs whole patches are small. With many, the product is taken for all rows of the kernel at once and its
     rows are added afterwards: some products are wasted at the border, but much less is copied.
@@ -79,7 +79,7 @@ conv2d.defvjp(_conv2d_forward, _conv2d_backward)
 def max_pool(
     x: Float[Array, "channels _ _ batch"], window: int = 2, stride: int = 2
 ) -> Float[Array, "channels _ _ batch"]:
-    """Return the largest value of each window, of windows inside the image only.
+    """Return the largest value of each window that is wholly inside the image.
 
     The gradient goes to the first of equal values in reading order, as in PyTorch.
     """
@@ -87,7 +87,7 @@ def max_pool(
 
 
 def _places(x: Images, window: int, stride: int) -> list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
-    """Start, limit and strides of the slice that holds each place of all windows."""
+    """Return, for each place in a window, start, limit and strides of the slice that holds it for all windows."""
     channels, height, width, batch = x.shape
     down, across = (height - window) // stride, (width - window) // stride
     return [

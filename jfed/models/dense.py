@@ -14,7 +14,11 @@ from jfed.models.classifier import Inputs, ModelOptions
 
 @dataclass(frozen=True)
 class Options(ModelOptions):
-    """Settings of dense networks. Attributes: hidden: widths of the ReLU layers; () is softmax regression."""
+    """Settings of dense networks.
+
+    Attributes:
+        hidden: widths of the ReLU layers; () is softmax regression.
+    """
 
     names = (Name("linear"), Name("mlp", {"hidden": (64,)}))
 
@@ -27,7 +31,7 @@ class Options(ModelOptions):
 
 
 class Dense(linen.Module):
-    """Flatten, ReLU layers, logits."""
+    """A dense network: flattened examples, ReLU layers, logits."""
 
     hidden: tuple[int, ...]
     num_classes: int

@@ -1,4 +1,4 @@
-"""The squared support vector machine that tells even labels from odd ones: what adaptive tau was first tried on.
+"""The squared support vector machine that tells even labels from odd ones, on which adaptive tau was first tried.
 
 S. Wang et al., "Adaptive Federated Learning in Resource Constrained Edge Computing Systems", IEEE JSAC 2019, and its
 public code: (lambda / 2) |w|^2 + (1 / 2) max(0, 1 - y w.x)^2 with lambda = 0.1, no bias, w = 0 at first, pixels in
@@ -28,12 +28,16 @@ from jfed.models.losses import squared_hinge
 
 @dataclass(frozen=True)
 class Options(ModelOptions):
-    """Settings of the squared SVM; all of them shape the program."""
+    """Settings of the squared SVM; all of them shape the program.
+
+    Attributes:
+        regularization: lambda.
+        scaling: unit by default: pixels in [0, 1].
+    """
 
     names = (Name("svm"),)  # even labels against odd ones
 
     regularization: float = static(0.1)
-    """lambda."""
     scaling: Scaling = dataclasses.field(default="unit", kw_only=True, metadata=STATIC)
 
     def module(self, inputs: Inputs) -> linen.Module:
@@ -52,7 +56,7 @@ class Options(ModelOptions):
 
 
 class Margin(linen.Module):
-    """w.x of each image."""
+    """A linear map without bias: w.x of each image."""
 
     @linen.compact
     def __call__(self, images: Float[Array, "batch ..."]) -> Float[Array, "batch 1"]:

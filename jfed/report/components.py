@@ -1,4 +1,4 @@
-"""The table of variance components: of each scheme, where the spread over seeds comes from."""
+"""The table of variance components of each scheme over seeds."""
 
 import math
 
@@ -10,15 +10,15 @@ from jfed.stats.variance import SEEDS, components, share
 
 
 def components_table(frame: pd.DataFrame, metric: str, title: str) -> Table:
-    """Lay out how much of each scheme's variance each factor holds.
+    """Lay out each factor's share of each scheme's variance.
 
     Args:
         frame: one row per run, with columns scheme, the metric, and `SEEDS`, of which at least two vary.
-        metric: the column to take apart.
-        title: must name the data set or world.
+        metric: the column to decompose.
+        title: title, which must name the data set or world.
 
     Raises:
-        ValueError: as `components`.
+        ValueError: as in `components`, or the runs have no scheme or ran under different settings.
     """
     if "scheme" not in frame.columns:
         raise ValueError(f"the frame has no column 'scheme'; there are {', '.join(map(str, frame.columns))}")

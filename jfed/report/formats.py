@@ -1,4 +1,4 @@
-"""How a table looks: in a terminal, as CSV, Markdown, LaTeX and HTML."""
+"""Renderings of a table: in a terminal, as CSV, Markdown, LaTeX and HTML."""
 
 import re
 import unicodedata
@@ -57,7 +57,7 @@ def to_csv(table: Table) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """Return a pipe table under its title, the notes as a list below."""
+    """Return the title, a pipe table, and the notes as a list."""
     rule = ["---:" if align == "r" else ":---" for align in table.align]
     lines = [[_markdown(column) for column in table.columns], rule]
     for i, row in enumerate(table.rows):
@@ -79,7 +79,7 @@ def to_latex(table: Table, label: str | None = None) -> str:
         r"\centering",
         rf"\caption{{{_latex(table.title)}}}",
         *([rf"\label{{tab:{label}}}"] if label else []),
-        # Small and close, so that a table of comparisons fits an article's line.
+        # Small type and close columns, so that a table of comparisons fits a paper's text width.
         r"\footnotesize\setlength{\tabcolsep}{3pt}",
         rf"\begin{{tabular}}{{@{{}}{table.align}@{{}}}}",
         r"\toprule",
@@ -98,7 +98,7 @@ def to_latex(table: Table, label: str | None = None) -> str:
 
 
 def to_html(table: Table) -> str:
-    """Return a `<figure>` with caption, table and notes; text is escaped, in ASCII, so that it fits any page."""
+    """Return a `<figure>` with caption, table and notes, in ASCII, so that it is valid in a page of any encoding."""
     rows = []
     for i, row in enumerate(table.rows):
         cells = [
@@ -122,7 +122,7 @@ def _cell(tag: str, content: str, align: str) -> str:
 
 
 def write(table: Table, directory: str | Path, stem: str) -> dict[str, Path]:
-    """Write `<stem>.csv`, `.md`, `.tex` and `.html` into `directory`, which is made if it is missing.
+    """Write `<stem>.csv`, `.md`, `.tex` and `.html` into `directory`, which is created if missing.
 
     Returns:
         The paths under "csv", "md", "tex" and "html".
@@ -151,6 +151,6 @@ def _latex(text: str) -> str:
 
 
 def _greek(letter: str) -> str:
-    """Return the text with the papers' Greek letters for an engine that reads ASCII; other letters as they are."""
+    """Return LaTeX's command for a Greek letter, as in the papers; other letters unchanged."""
     found = re.fullmatch(r"GREEK SMALL LETTER (\w+)", unicodedata.name(letter, ""))
     return rf"$\{found[1].lower().replace('lamda', 'lambda')}$" if found else letter

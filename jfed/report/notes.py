@@ -1,4 +1,4 @@
-"""What stands below a table of comparisons: how it was tested, and what some rows need said about them."""
+"""The notes below a table of comparisons: the tests used, and remarks on particular rows."""
 
 import math
 
@@ -16,7 +16,7 @@ def comparison_notes(comparisons: Comparisons, decimals: int, any_bold: bool) ->
 
     Args:
         comparisons: from `compare`.
-        decimals: places of the metric in the table.
+        decimals: decimals of the metric in the table.
         any_bold: whether something in the table is bold.
     """
     rows, baseline = comparisons.rows, comparisons.baseline
@@ -25,7 +25,7 @@ def comparison_notes(comparisons: Comparisons, decimals: int, any_bold: bool) ->
     n = f"n = {sizes[0]}" if len(sizes) == 1 else f"n = {sizes[0]} to {sizes[-1]}"
     minus = f"scheme minus {baseline}" if baseline else "first minus second scheme"
     how = f"paired by seed, {n} seeds" if comparisons.paired else "of independent runs, not paired by seed"
-    won = "Won: share of seeds, ties half." if comparisons.paired else ""
+    won = "Won: share of seeds, ties counted half." if comparisons.paired else ""
     notes = [
         f"Primary metric: {comparisons.metric} ({better} is better). Difference: {minus}, {how}. {won}".rstrip(),
         _test_note(comparisons),
@@ -55,7 +55,7 @@ def _test_note(comparisons: Comparisons) -> str:
         tests = "Welch's t-test (t) and Mann-Whitney test (W)"
     elif comparisons.test == "sign-flip":
         tests = "paired t-test (t), sign-flip test (F)"
-    shown = " (not shown: no difference was)" if any("shown" in row.verdict for row in comparisons.rows) else ""
+    shown = " (not shown: no difference shown)" if any("shown" in row.verdict for row in comparisons.rows) else ""
     these = "these " if len(comparisons.rows) > 1 else ""
     return (
         f"p: two-sided {tests}, each {CORRECTED[comparisons.correction]} over {these}{_many(comparisons)}."
@@ -73,10 +73,10 @@ def _interval_note(comparisons: Comparisons) -> str:
 
 
 def _pairing_note(rows: tuple[Comparison, ...]) -> str:
-    """Return what the common seeds were worth."""
+    """Return how much variance pairing by seed saves."""
     known = [(row.correlation, row.variance_saved) for row in rows if not math.isnan(row.correlation)]
     if not known:
-        return "What pairing saves cannot be told: some scheme's scores never vary."
+        return "Pairing: no correlation is defined, since some scheme's scores never vary."
     correlations, shares = (sorted(column) for column in zip(*known, strict=True))
     spread = _range([f"{r:z.2f}" for r in (correlations[0], correlations[-1])])
     saved = _range([f"{100 * share:z.0f}" for share in (shares[0], shares[-1])])
@@ -90,7 +90,7 @@ def _range(ends: list[str]) -> str:
 
 
 def _omnibus_notes(comparisons: Comparisons) -> list[str]:
-    """Return Friedman's test, and how far mean ranks must lie apart."""
+    """Return Friedman's test and the critical difference of mean ranks."""
     found = comparisons.omnibus
     if found is None or comparisons.baseline is not None or math.isnan(found.p_f):
         return []
@@ -103,7 +103,7 @@ def _omnibus_notes(comparisons: Comparisons) -> list[str]:
     return [
         f"Friedman's test ({how}): {statistic}, p"
         f" {format_p(found.p_f, comparisons.alpha)}. Mean ranks: {ranks}; Nemenyi's critical difference {cd:.2f}.",
-        "Seeds of one data set are not independent data sets: the ranks speak for this data set and its draws only.",
+        "Seeds of one data set are not independent data sets: the ranks hold for this data set and its draws only.",
     ]
 
 
@@ -112,7 +112,7 @@ def _degenerate(found: Friedman) -> str:
 
 
 def _power_notes(comparisons: Comparisons) -> list[str]:
-    """Return what these seeds could have shown, and how many new ones would, where no difference was shown."""
+    """Return the effect that these seeds can show, and the seeds that the differences not shown would need."""
     open_rows = [row for row in comparisons.rows if row.verdict == "no difference shown" and not math.isnan(row.d_z)]
     if not open_rows or not comparisons.paired:
         return []
@@ -120,8 +120,8 @@ def _power_notes(comparisons: Comparisons) -> list[str]:
     least = detectable(n, alpha=comparisons.alpha, num_comparisons=of)
     wanted = ", ".join(f"{_name(comparisons, row)} {_wanted(row)}" for row in open_rows)
     return [
-        f"Power: {n} seeds show a difference of {least:.2f} standard deviations (d_z) with a chance of 80 %. If the"
-        f" differences not shown are as large as they look, new runs need this many seeds to show them: {wanted}."
+        f"Power: {n} seeds show a difference of {least:.2f} standard deviations (d_z) with a probability of 80 %. If"
+        f" the differences not shown are as large as they look, new runs need this many seeds to show them: {wanted}."
     ]
 
 
@@ -134,7 +134,7 @@ def _wanted(row: Comparison) -> str:
 
 
 def _exceptions(comparisons: Comparisons) -> list[str]:
-    """Return what some rows need said about them, each once."""
+    """Return the remarks on particular rows, each once."""
     notes, rows, flips = [], comparisons.rows, comparisons.test == "sign-flip"
     ranks = "sign-flip test" if flips else TESTS["wilcoxon"] if comparisons.paired else "Mann-Whitney test"
     for need in dict.fromkeys(row.rank_note for row in rows if row.rank_note):
@@ -172,7 +172,7 @@ def _failures(rows: tuple[Comparison, ...]) -> dict[str, str]:
 
 
 def bold_note(comparisons: Comparisons) -> str:
-    """Return what bold means where the best and its equals are bold."""
+    """Return the meaning of bold where the best group is bold."""
     return (
         "Bold: the best mean, and all schemes not shown to be worse than it"
         f" ({CORRECTED[comparisons.correction]} {TESTS[comparisons.test]} over {_many(comparisons)} at"
@@ -181,5 +181,5 @@ def bold_note(comparisons: Comparisons) -> str:
 
 
 def short(note: str) -> str:
-    """Return "needs >= 8 seeds" in a form that fits a column of p-values."""
+    """Return a note such as "needs >= 8 seeds" as "n >= 8", which fits a column of p-values."""
     return note.replace("needs ", "n ").replace(" seeds", "") or "-"

@@ -1,4 +1,4 @@
-"""What a table says: comparisons and summaries as text, with the notes that make them honest (`notes`)."""
+"""Contents of tables: comparisons and summaries as text, with the notes that qualify them (`notes`)."""
 
 import math
 from dataclasses import dataclass, field
@@ -10,15 +10,21 @@ from jfed.stats.comparison import Comparisons, best_group
 from jfed.stats.numerals import decimals_for, format_interval, format_number, format_p, format_seeds
 from jfed.stats.summary import Summary
 
-SHORT = {"no difference shown": "not shown"}  # as the column of verdicts has it
+SHORT = {"no difference shown": "not shown"}  # in the column of verdicts
 
 
 @dataclass(frozen=True)
 class Table:
     """A table ready to be rendered (`jfed.report.formats`).
 
-    `rows` are text as shown; `data` holds the same rows, with more columns, at full precision.
-    `align` has one letter per column, "l" or "r". `bold` holds (row, column) positions.
+    Attributes:
+        title: title, in one line.
+        columns: names of the columns.
+        align: one letter per column, "l" or "r".
+        rows: cells as shown.
+        notes: sentences below the table.
+        bold: (row, column) positions of bold cells.
+        data: numbers behind the rows at full precision, with more columns.
     """
 
     title: str
@@ -31,14 +37,14 @@ class Table:
 
 
 def comparisons_table(comparisons: Comparisons, title: str) -> Table:
-    """Lay out paired comparisons.
+    """Lay out a family of comparisons.
 
-    Bold, against a baseline: the verdict "better". Bold, for all pairs: the best scheme and those
-    not shown to be worse (`best_group`).
+    Against a baseline the verdict "better" is bold; for all pairs, the best scheme and those not shown
+    to be worse (`best_group`).
 
     Args:
         comparisons: from `compare`.
-        title: must name the data set or world.
+        title: title, which must name the data set or world.
     """
     rows, alpha = comparisons.rows, comparisons.alpha
     decimals = decimals_for([row.high - row.low for row in rows] + [row.sd for row in rows])
@@ -67,7 +73,7 @@ def comparisons_table(comparisons: Comparisons, title: str) -> Table:
                 SHORT.get(row.verdict, row.verdict),
             ]
         )
-    if equal_n:  # the notes say it once
+    if equal_n:  # n is in the notes
         columns.pop(2)
         align = align[:2] + align[3:]
         for line in cells:
@@ -91,11 +97,11 @@ def comparisons_table(comparisons: Comparisons, title: str) -> Table:
 
 
 def summary_table(summary: Summary, title: str, comparisons: Comparisons | None = None) -> Table:
-    """Lay out each scheme's mean; with `comparisons`, the best and its equals are bold.
+    """Lay out each scheme's mean and interval; with `comparisons`, the best group's means are bold.
 
     Args:
         summary: from `summarise`.
-        title: must name the data set or world.
+        title: title, which must name the data set or world.
         comparisons: all pairs on the same metric. Without them nothing is bold.
 
     Raises:
@@ -140,6 +146,6 @@ def summary_table(summary: Summary, title: str, comparisons: Comparisons | None 
 
 
 def _titled(title: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return rows that still say which table they are from when several files are stacked."""
+    """Return the rows with the table's title as first column, which tells stacked files apart."""
     frame.insert(0, "table", title)
     return frame

@@ -1,4 +1,4 @@
-"""Rounds until a target is reached. A run that never reaches it is censored, not left out."""
+"""Times to a target. A run that never reaches it is censored, not left out."""
 
 import math
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ def first_reached(rounds: ArrayLike, values: ArrayLike, target: float) -> np.nda
 
     Args:
         rounds: rounds of the evaluations, (evaluations,), increasing.
-        values: one row per run, (runs, evaluations); NaN reaches nothing.
-        target: such as an accuracy of 0.65.
+        values: one row per run, (runs, evaluations); NaN counts as below the target.
+        target: value to reach, such as an accuracy of 0.65.
     """
     reached = np.asarray(values, float) >= target
     first = np.asarray(rounds, float)[reached.argmax(1)]
@@ -31,21 +31,21 @@ def compare_times(
 ) -> Comparisons:
     """Compare times to a target that some runs never reach, paired by seed, by the sign-flip test.
 
-    A run that never arrives counts with the horizon (its restricted time), so that the mean difference is one of
-    restricted means: it says nothing about what lies behind the horizon, and never leaves out the runs that failed.
+    A run that never reaches the target counts with the horizon (its restricted time), so the mean difference is one of
+    restricted means: it says nothing about times beyond the horizon, and does not leave out the unsuccessful runs.
 
     Args:
         frame: one row per (scheme, seed).
         target: column of times (rounds, seconds, cost), inf where the target was never reached; NaN is a failed run.
-        horizon: last time at which runs were seen, the same for all.
-        baseline: as for `compare`.
-        alpha: as for `compare`.
+        horizon: end of observation, the same for all runs.
+        baseline: as in `compare`.
+        alpha: as in `compare`.
 
     Raises:
-        ValueError: a time beyond the horizon, or what `compare` refuses.
+        ValueError: a time is beyond the horizon, or as in `compare`.
 
     Returns:
-        As `compare`; the verdict on two schemes of which no run ever arrived is "never reached".
+        As `compare`; the verdict on two schemes of which no run reaches the target is "never reached".
     """
     if target not in frame.columns:
         return compare(frame, target, baseline=baseline, higher_is_better=False, alpha=alpha, test="sign-flip")
@@ -64,13 +64,13 @@ def compare_times(
 
 
 def targets_table(frame: pd.DataFrame, targets: Sequence[str], horizon: int, title: str) -> Table:
-    """Lay out median rounds to each target per scheme, with the range over seeds; "never" counts as later than T.
+    """Lay out median rounds to each target per scheme, with the range over seeds; a target never reached is "> T".
 
     Args:
         frame: one row per (scheme, seed); each target a column of rounds, inf where it was never reached.
         targets: the columns, such as "rounds to 65 %"; the title should say that they are rounds.
-        horizon: T.
-        title: must name the data set.
+        horizon: T, the last round.
+        title: title, which must name the data set.
     """
 
     def text(rounds: float) -> str:
@@ -81,7 +81,7 @@ def targets_table(frame: pd.DataFrame, targets: Sequence[str], horizon: int, tit
         cells = [str(scheme), str(len(group))]
         for target in targets:
             values = group[target].to_numpy(float)
-            # The lower median of an even number of runs, so that it is a round that some run has.
+            # The lower median of an even number of runs, so that it is a round that occurs.
             failed, values = int(np.isnan(values).sum()), np.where(np.isnan(values), np.inf, values)
             low, middle, high = np.sort(values)[[0, (len(values) - 1) // 2, -1]]
             reached = int(np.isfinite(values).sum())

@@ -1,1 +1,1 @@
-"""The one room that writes and reads results on disk; needs no jax."""
+"""The only package that writes and reads results on disk; it needs no jax."""

@@ -1,8 +1,8 @@
-"""What runs must have in common to be compared: their setting, and what they say if they have not.
+"""The settings that runs must share to be compared, and the error when they do not.
 
-The setting of a run is its configuration without the selector, with its data, precision and the code of its world and
-training. Left open in it is whatever the command that asked for the run varied on purpose: results name that by method
-and coordinates. Every door through which schemes are set side by side asks `require_alike`.
+The setting of a run is its configuration without the selector, with its data, precision and the code of its other
+members. Values that the run's command varied on purpose are left open in it: results name them by method and
+coordinates. Every comparison of schemes calls `require_alike`.
 """
 
 import hashlib
@@ -13,16 +13,16 @@ from typing import Any
 from jfed.core.errors import ConfigError
 
 COLUMNS = ("setting", "versions")
-MOST = 4  # differences that a sentence names
+MOST = 4  # differences that a message names
 
 _known: dict[str, dict[str, Any]] = {}
 
 
 def facts(what: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a run's setting is made of, by dotted path.
+    """Return the values of a run's setting, by dotted path.
 
     Args:
-        what: a run's identity without its seeds, as results hold it.
+        what: identity of the run without its seeds, as results hold it.
     """
     config = {name: value for name, value in what["config"].items() if name not in ("", "selector")}
     code = {f"code of the {room}": text for room, text in what["code"].items() if room != "selector"}
@@ -30,7 +30,7 @@ def facts(what: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def everything(what: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a run's identity is made of, by dotted path."""
+    """Return the values of a run's identity without its seeds, by dotted path."""
     code = {f"code of the {room}": text for room, text in what["code"].items()}
     return _flat("", {k: v for k, v in what["config"].items() if k}) | {
         "data": what["data"], "precision": what["precision"], "backend": what["backend"], "engine": what["engine"],
@@ -47,7 +47,7 @@ def _flat(path: str, node: Any) -> dict[str, Any]:
 
 
 def setting(what: Mapping[str, Any], left_open: Iterable[str]) -> str:
-    """Return the digest of a run's setting, and remember what it says for this process."""
+    """Return the digest of a run's setting, whose values this process remembers."""
     told = facts(what) | dict.fromkeys(left_open, "*")
     text = json.dumps(told, sort_keys=True)
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -56,10 +56,10 @@ def setting(what: Mapping[str, Any], left_open: Iterable[str]) -> str:
 
 
 def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
-    """Return in words what two settings, or two runs, differ in; "" if in nothing that is known."""
+    """Return in words the known differences between two settings, or two runs; "" if there are none."""
     other = {path for path in {*a, *b} if a.get(path, "*") != b.get(path, "*")}
     own = [path for path in sorted(other) if not path.startswith("code of ")]
-    paths = own or sorted(other)  # code differs wherever a member is another one
+    paths = own or sorted(other)  # another member always has other code
     words = [
         path if path.startswith("code of ") else f"{path} ({_word(a, path)} and {_word(b, path)})" for path in paths
     ]
@@ -75,11 +75,11 @@ def require_alike(schemes: Iterable[Any], settings: Iterable[Any]) -> None:
     """Refuse schemes that ran under different settings which no coordinate tells apart.
 
     Args:
-        schemes: of each run.
-        settings: `setting` of each run; empty for a run of which it is not known, which is let pass.
+        schemes: scheme of each run.
+        settings: `setting` of each run; a run passes if its setting is empty, that is, unknown.
 
     Raises:
-        ConfigError: with what differs.
+        ConfigError: the settings differ.
     """
     first: dict[str, str] = {}
     for scheme, one in zip(schemes, settings, strict=True):
@@ -96,6 +96,6 @@ def require_alike(schemes: Iterable[Any], settings: Iterable[Any]) -> None:
 
 
 def notes(versions: Iterable[Any]) -> tuple[str, ...]:
-    """Return a note for a table of runs that were made by several versions of the engine, of jax or of a backend."""
+    """Return a note for a table if several versions of the engine or of jax, or several backends, made its runs."""
     several = sorted({one for one in versions if isinstance(one, str) and one})
     return (f"Made by several versions: {'; '.join(several)}.",) if len(several) > 1 else ()

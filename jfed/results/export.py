@@ -1,4 +1,4 @@
-"""A result as long frames for other tools: a row per round, per client or per selected client of each run."""
+"""Results as long frames for other tools: a row per round, per client or per selected client of each run."""
 
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,16 @@ SET_APART = ("data_seed", "model_seed", "environment_seed")
 
 
 def per_round(dataset: xr.Dataset) -> pd.DataFrame:
-    """One row per run and round, in the Dataset's order; about 40 bytes each.
+    """Return a frame with one row per run and round, in the Dataset's order; a row has about 40 bytes.
 
     Args:
-        dataset: from `load`.
+        dataset: Dataset from `load`.
 
     Returns:
-        Columns scheme (categorical), seed, the seeds of data, model and environment if they were set apart, the swept
+        columns scheme (categorical), seed, the seeds of data, model and environment if they differ from it, the swept
         settings, and one per variable of a whole run (such as broken_round), the same in all of its rows; then round,
-        counted from 1, and every variable of a round. What is known of evaluated rounds only is NaN on the others.
-        Rounds that a shorter run never had are left out.
+        counted from 1, and every variable of a round. Variables of evaluated rounds are NaN in the others. Rounds that
+        a shorter run never had are left out.
     """
     ran = _ran(dataset)
     num_runs, num_rounds = ran.shape
@@ -43,14 +43,14 @@ def per_round(dataset: xr.Dataset) -> pd.DataFrame:
 
 
 def per_client(dataset: xr.Dataset) -> pd.DataFrame:
-    """One row per run and client.
+    """Return a frame with one row per run and client.
 
     Args:
-        dataset: from `load`.
+        dataset: Dataset from `load`.
 
     Returns:
-        Columns of the run as in `per_round`; client, counted from 0, and every variable of a client, such as how often
-        it was selected.
+        columns of the run as in `per_round`; client, counted from 0, and every variable of a client, such as
+        times_selected.
     """
     num_runs, num_clients = dataset.sizes["run"], dataset.sizes["client"]
     columns = _of_runs(dataset, np.full(num_runs, num_clients))
@@ -61,13 +61,13 @@ def per_client(dataset: xr.Dataset) -> pd.DataFrame:
 
 
 def per_selection(dataset: xr.Dataset) -> pd.DataFrame:
-    """One row per run, round and client selected in it; about 20 bytes each.
+    """Return a frame with one row per run, round and client selected in it; a row has about 20 bytes.
 
     Args:
-        dataset: from `load`, of runs that recorded the cohort of every round.
+        dataset: Dataset from `load`, of runs that recorded the cohort of every round.
 
     Returns:
-        Columns of the run as in `per_round`; round, counted from 1, and client, counted from 0, increasing.
+        columns of the run as in `per_round`; round, counted from 1, and client, counted from 0, increasing.
 
     Raises:
         ValueError: the cohorts of some run were not recorded.
@@ -77,7 +77,7 @@ def per_selection(dataset: xr.Dataset) -> pd.DataFrame:
     if "selected" not in dataset:
         raise ValueError(unrecorded)
     packed = dataset["selected"].transpose("run", "round", "byte").values
-    if packed.dtype != np.uint8:  # NaN fills up where runs of several kinds were put together
+    if packed.dtype != np.uint8:  # runs without recorded cohorts are filled with NaN
         recorded = np.asarray(~np.isnan(packed).any(axis=-1))
         if (ran & ~recorded).any():
             raise ValueError(unrecorded)
@@ -96,14 +96,14 @@ def per_selection(dataset: xr.Dataset) -> pd.DataFrame:
 
 
 def write(frame: pd.DataFrame, path: str | Path) -> Path:
-    """Write a frame as Parquet or CSV, by the path's suffix; folders are made if they are missing.
+    """Write a frame as Parquet or CSV, by the path's suffix, and return the path; missing folders are made.
 
-    CSV writes NaN as nothing and forgets which columns were categorical; Parquet keeps all types, and what the columns
-    mean (`read_parquet(...).attrs`).
+    CSV writes NaN as nothing and forgets which columns were categorical; Parquet keeps all types, and the meanings of
+    columns (`read_parquet(...).attrs`).
 
     Raises:
-        ValueError: another suffix.
-        ConfigError: Parquet without pyarrow.
+        ValueError: the suffix is another one.
+        ConfigError: Parquet needs pyarrow, which is not installed.
     """
     path = Path(path)
     if path.suffix not in (".parquet", ".csv"):
@@ -113,14 +113,14 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
         frame.to_csv(path, index=False)
         return path
     with extra("parquet"):
-        import pyarrow  # noqa: F401  # whose absence pandas reports as another error
+        import pyarrow  # noqa: F401  # pandas reports its absence as another error
 
     frame.to_parquet(path, engine="pyarrow", index=False)
     return path
 
 
 def _described(frame: pd.DataFrame) -> pd.DataFrame:
-    """Note in a frame's attributes, which Parquet keeps, what its columns mean and in which units they are."""
+    """Note the meanings and units of a frame's columns in its attributes, which Parquet keeps; return the frame."""
     told = {str(name): described(str(name)) for name in frame.columns}
     frame.attrs["columns"] = {name: words for name, words in told.items() if words}
     return frame
@@ -131,13 +131,13 @@ def _variables(dataset: xr.Dataset, dims: tuple[str, ...]) -> list[str]:
 
 
 def _flat(dataset: xr.Dataset, dim: str) -> dict[str, Any]:
-    """Every variable of (run, dim), run by run."""
+    """Return every variable of (run, dim), run by run."""
     names = _variables(dataset, ("run", dim))
     return {name: dataset[name].transpose("run", dim).values.ravel() for name in names}
 
 
 def _ran(dataset: xr.Dataset) -> np.ndarray:
-    """Which rounds each run had, (runs, rounds): runs of different length are filled up with NaN."""
+    """Return whether each run had each round, (runs, rounds): shorter runs are filled up with NaN."""
     ran = np.zeros((dataset.sizes["run"], dataset.sizes["round"]), bool)
     for name in _variables(dataset, ("run", "round")):
         ran |= ~np.isnan(dataset[name].transpose("run", "round").values)
@@ -145,7 +145,7 @@ def _ran(dataset: xr.Dataset) -> np.ndarray:
 
 
 def _of_runs(dataset: xr.Dataset, rows: np.ndarray) -> dict[str, Any]:
-    """What is the same throughout a run, `rows[i]` times for run i."""
+    """Return the columns that are constant in a run, `rows[i]` times for run i."""
     seed = dataset["seed"].values
     apart = [name for name in SET_APART if name in dataset.coords and (dataset[name].values != seed).any()]
     names = [*apart, *settings(dataset), *_variables(dataset, ("run",))]
@@ -154,7 +154,7 @@ def _of_runs(dataset: xr.Dataset, rows: np.ndarray) -> dict[str, Any]:
 
 
 def _repeat(values: np.ndarray, rows: np.ndarray) -> Any:
-    """Text as a categorical: one or two bytes a row."""
+    """Return values repeated; text becomes a categorical, with one or two bytes a row."""
     if values.dtype.kind not in "OSUT":
         return np.repeat(values, rows)
     labels = pd.Categorical(values, categories=list(dict.fromkeys(values.tolist())))

@@ -11,14 +11,14 @@ from jfed.results import alike
 
 KEYS = ("scheme", "seed")
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "None", "<NA>")
-LARGEST = 1e150  # of a finite score
+LARGEST = 1e150  # largest finite score: beyond it squares may overflow
 
 
 def read_csv(path: str | Path) -> pd.DataFrame:
-    """A table with schemes' names as they stand: "01" is not "1", and "None" is a name.
+    """Return a CSV table with schemes' names as they are written: "01" is not "1", and "None" is a name.
 
     Raises:
-        ValueError: it is no table with rows.
+        ValueError: the file is no table with rows.
     """
     try:
         columns = pd.read_csv(path, nrows=0).columns
@@ -35,17 +35,17 @@ def scores_by_scheme(frame: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
     """Check a tidy frame and split one metric by scheme.
 
     Args:
-        frame: columns `scheme`, `seed` and metrics; one row per run. More columns do no harm.
-        metric: the column to take, in its own units.
+        frame: columns `scheme`, `seed` and metrics, one row per run; further columns are allowed.
+        metric: column to take, in its own units.
 
     Returns:
-        For each scheme, in order of first appearance, a float Series of its scores with the seed as
-        index, sorted by seed. A failed run keeps its row: its score is NaN or infinite.
+        for each scheme, in order of first appearance, a float Series of its scores with the seed as index, sorted by
+        seed. A failed run keeps its row: its score is NaN or infinite.
 
     Raises:
-        ValueError: a column is missing or not numeric, a key is missing, two rows are the same
-            (scheme, seed), a finite score is too large to be squared, or a column `setting` says that
-            schemes ran under different settings.
+        ValueError: a column is missing or not numeric, a key is missing, seeds are of two types, two rows are the same
+            (scheme, seed), a finite score is too large to be squared, or the column `setting` shows that schemes ran
+            under different settings.
     """
     for column in KEYS:
         if column not in frame.columns:
@@ -55,7 +55,7 @@ def scores_by_scheme(frame: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
     if (frame[list(KEYS)].isna() | (frame[list(KEYS)] == "")).to_numpy().any():
         raise ValueError("a row of the frame has no scheme or no seed")
     if len({isinstance(seed, str) for seed in frame["seed"]}) > 1:
-        raise ValueError("seeds are numbers and text")
+        raise ValueError("some seeds are numbers and some are text; use one type")
     frame = frame.assign(scheme=frame["scheme"].astype(str))
     require_alike(frame)
 
@@ -79,13 +79,13 @@ def scores_by_scheme(frame: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
 
 
 def require_alike(frame: pd.DataFrame) -> None:
-    """Refuse a frame whose column `setting` says that its schemes cannot be compared; without one, nothing is known."""
+    """Refuse a frame whose column `setting` shows that its schemes cannot be compared; without the column it passes."""
     if {"scheme", "setting"} <= set(frame.columns):
         alike.require_alike(frame["scheme"], frame["setting"])
 
 
 def versions_note(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Return a note if the column `versions` of a frame says that several made its runs."""
+    """Return a note if the column `versions` of a frame shows that several versions made its runs."""
     return alike.notes(frame["versions"]) if "versions" in frame.columns else ()
 
 
@@ -96,7 +96,7 @@ def require_scheme(scheme: str, known: list[str]) -> None:
 
 
 def require_alpha(alpha: float) -> None:
-    """Raise ValueError unless the significance level lies strictly between 0 and 1."""
+    """Raise ValueError unless the significance level is strictly between 0 and 1."""
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}")
 

@@ -1,11 +1,9 @@
-"""Which runs a directory of results holds, where, and what they are called."""
+"""The index of a directory of results: its runs, their places and their names."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +20,15 @@ Called = list[dict[str, Any]]
 
 
 class Found(NamedTuple):
-    """A run that is in place: its file, place, kind and date, and whether it has its cohorts."""
+    """The place of a stored run.
+
+    Attributes:
+        path: file that holds it.
+        at: position among the file's runs.
+        kind: id of its kind.
+        date: date of the file.
+        recorded: whether its cohorts were recorded.
+    """
 
     path: Path
     at: int
@@ -33,14 +39,14 @@ class Found(NamedTuple):
 
 @dataclass
 class Index:
-    """What a directory holds.
+    """The runs in a directory of results.
 
     Attributes:
         runs: places of each run by its id, the newest first.
-        kinds: of the runs, as `Part.kinds`.
-        labels: what the last command called a kind of run, where that is not what its file says.
+        kinds: kinds of the runs, as `Part.kinds`.
+        labels: last names of those kinds of runs that commands have renamed.
         engines: digests of the engine's code that made the runs, by file.
-        parts: the files' content, where it was asked for.
+        parts: content of the files, if it was requested.
     """
 
     runs: dict[str, list[Found]] = field(default_factory=dict)
@@ -50,11 +56,11 @@ class Index:
     parts: dict[Path, Part] = field(default_factory=dict)
 
     def place(self, run: str, recorded: bool = False) -> Found | None:
-        """Return the newest place of a run, if asked so of one whose cohorts were recorded; None: there is none."""
+        """Return the newest place of a run, with recorded cohorts if so requested; None if there is none."""
         return next((found for found in self.runs.get(run, ()) if found.recorded or not recorded), None)
 
     def called(self, kind: str) -> Called:
-        """Return the coordinates by which a kind of run is called now; more than one where a command asked it twice."""
+        """Return the names of a kind of run: several if one command requested it under several coordinates."""
         return self.labels.get(kind) or self.kinds[kind]["called"]
 
     def add(self, path: Path, part: Part) -> None:
@@ -68,9 +74,9 @@ class Index:
         self.engines[path] = str(part.provenance.get("engine_code", ""))
 
     def rename(self, asked: Mapping[str, Called]) -> bool:
-        """Take over what a command calls some kinds of runs; return whether that is new.
+        """Take over the names that a command gives to kinds of runs; return whether any name is new.
 
-        What was left open in their setting under the same coordinates stays so.
+        Paths that were left open in a setting under the same coordinates stay open.
         """
         new = False
         for kind, called in asked.items():
@@ -90,21 +96,21 @@ def _open(one: Mapping[str, Any], before: Called) -> list[str]:
 
 
 def text(value: Any) -> str:
-    """Return plain JSON values as one text, equal for equal ones: NaN is not equal to itself."""
+    """Return plain JSON values as text to compare them by, since NaN is not equal to itself."""
     return json.dumps(value, sort_keys=True)
 
 
 def survey(out: Path, files: Iterable[Path], set_aside: bool, with_arrays: bool = False) -> Index:
-    """Return what files hold that were read and found whole.
+    """Return the index of all undamaged files.
 
     Args:
-        out: where the labels are.
-        files: of results.
-        set_aside: rename damaged files and go on without them, with a sentence for each.
-        with_arrays: keep the files' content.
+        out: directory of the labels.
+        files: files of results.
+        set_aside: whether to rename damaged files and continue without them, with a warning for each.
+        with_arrays: whether to keep the files' content.
 
     Raises:
-        ValueError: a file is damaged and is not to be set aside.
+        ValueError: a file is damaged, and `set_aside` is False.
     """
     found = Index()
     for path in sorted(files):
@@ -118,20 +124,12 @@ def survey(out: Path, files: Iterable[Path], set_aside: bool, with_arrays: bool 
         except (OSError, Damaged) as error:
             if not set_aside:
                 raise ValueError(
-                    f"{path} is damaged: run its experiment again, which sets it aside and computes its runs anew; or"
+                    f"{path} is damaged: run its experiment again, which sets it aside and computes its runs again; or"
                     " delete it."
                 ) from error
-            put_aside(path, "what it held is computed again where it is asked for")
+            store.put_aside(path, "its runs are computed again when they are requested")
     found.labels = _labels(out, set_aside)
     return found
-
-
-def put_aside(path: Path, then: str) -> None:
-    """Rename a damaged file so that nothing reads it again, and say so."""
-    aside = path.with_name(f"{path.name}.damaged")
-    with contextlib.suppress(OSError):  # a directory that is only read
-        os.replace(path, aside)
-    log.warning(f"{path} is damaged: it is called {aside.name} now, and {then}.")
 
 
 def _labels(out: Path, set_aside: bool) -> dict[str, Called]:
@@ -144,15 +142,15 @@ def _labels(out: Path, set_aside: bool) -> dict[str, Called]:
         return {}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         if set_aside:
-            put_aside(path, "runs have the names under which they were computed")
+            store.put_aside(path, "runs have the names under which they were computed")
         else:
             log.warning(f"{path} is damaged: runs have the names under which they were computed.")
         return {}
 
 
 def write_labels(out: Path, index: Index) -> None:
-    """Write what runs are called now beside them."""
+    """Write the current names of runs into the directory of results."""
     try:
         store.write_whole(out / LABELS, json.dumps(index.labels).encode())
     except OSError as error:
-        log.warning(f"{out / LABELS} cannot be written ({error.strerror}): jfed.load gives the former names.")
+        log.warning(f"{out / LABELS} cannot be written ({error.strerror}): jfed.load will give the former names.")

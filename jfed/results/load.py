@@ -1,4 +1,4 @@
-"""From a directory of finished units to one xarray Dataset, and from there to tidy frames."""
+"""Loading a directory of results as one xarray Dataset, and tidy frames made from it."""
 
 from __future__ import annotations
 
@@ -26,28 +26,29 @@ log = logging.getLogger("jfed")
 def load(path: str | Path) -> xr.Dataset:
     """Return all finished runs below a directory.
 
-    Of two runs of one name and seed that differ otherwise, the one that was computed last is taken, and a warning says
-    in what they differ.
+    Of two different runs with the same name and seeds, the one that was computed last is taken, and a warning gives
+    their differences.
 
     Args:
-        path: the `--out` of an experiment, its `results` folder, or one unit's file.
+        path: `--out` of an experiment, its `results` folder, or one unit's file.
 
     Returns:
-        Dimensions run, round, client and, with training, eval_round. Coordinates on `run`: method, mode, seed,
-        world, oracle (1 for a scheme that is shown the truth), dataset, config (names its settings), the seeds that may
-        be set apart, one per swept setting, and run_id, setting, precision and versions (see `alike`). The README lists
-        the variables. Where runs have different numbers of clients, variables by client end in NaN: see `part`.
+        a Dataset with the dimensions run, round, client and, with training, eval_round. Coordinates on `run`: method,
+        mode, seed, world, oracle (1 for a scheme that sees the truth), dataset, config (a digest of its settings), the
+        seeds of data, model and environment, one per swept setting, and run_id, setting, precision and versions (see
+        `alike`). The README lists the variables. If runs have different numbers of clients, variables by client end
+        in NaN: see `part`.
 
     Raises:
         FileNotFoundError: there are no results.
-        ValueError: a file is damaged, or no result.
+        ValueError: a file is damaged, or is no result.
     """
     path = Path(path)
     if path.is_file() and path.suffix not in ENDINGS:
-        raise ValueError(f"{path} is no result: give the --out of an experiment, or one of its files of results.")
+        raise ValueError(f"{path} is no result: give the --out of an experiment, or one of its result files.")
     files = [path] if path.is_file() else store.files(path, ENDINGS)
     if not files and any(path.glob("checkpoints/*")):
-        raise FileNotFoundError(f"Nothing in {path} is finished yet: the command that began it goes on from there.")
+        raise FileNotFoundError(f"Nothing in {path} is finished yet: repeat the command that began it to resume.")
     if not files:
         raise FileNotFoundError(f"There are no results in {path}: run an experiment with --out {path} first.")
     out = path.parent.parent if path.is_file() else path.parent if path.name == "results" else path
@@ -63,7 +64,7 @@ def load(path: str | Path) -> xr.Dataset:
 
 
 def _read_older(files: Sequence[Path]) -> Mapping[Path, Any]:
-    """Return results that former versions wrote; what reads them is an extra."""
+    """Return results that former versions wrote; reading them needs an extra of the package."""
     if not files:
         return {}
     from jfed.results import netcdf
@@ -75,13 +76,13 @@ def read_rows(
     known: index.Index, wanted: Sequence[tuple[str, Mapping[str, Any]]], recorded: bool = False,
     have: Mapping[Path, parts.Part] | None = None,
 ) -> list[Row]:  # fmt: skip
-    """Return runs that are in place under the names that are wanted, each file read once.
+    """Return stored runs under the requested names, reading each file once.
 
     Args:
-        known: what the directory holds.
-        wanted: runs, and what each is called with what was left open in its setting.
-        recorded: of runs whose cohorts were recorded.
-        have: parts that are in memory already, by their file.
+        known: index of the directory.
+        wanted: ids of runs, each with its coordinates and the paths left open in its setting.
+        recorded: whether the cohorts of the runs must have been recorded.
+        have: parts that are already in memory, by file.
     """
     read, rows = dict(have or {}), []
     for run, called in wanted:
@@ -112,7 +113,7 @@ def _last(rows: Sequence[Row], out: Path) -> list[Row]:
 
 
 def _changed(before: Row, after: Row) -> str:
-    """Return in words what two runs of one name differ in."""
+    """Return in words the differences between two runs of one name."""
     a, b = (row.part.kinds[row.part.runs[row.at].kind]["what"] for row in (before, after))
     words = [alike.difference(alike.everything(a), alike.everything(b))]
     if before.part.versions(before.part.runs[before.at].kind) != after.part.versions(after.part.runs[after.at].kind):
@@ -121,7 +122,7 @@ def _changed(before: Row, after: Row) -> str:
 
 
 def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
-    """Units as one Dataset along `run`, ordered by method, mode and seed."""
+    """Return units as one Dataset along `run`, ordered by method, mode and seed."""
     import pandas as pd
     import xarray as xr
 
@@ -139,8 +140,8 @@ def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
         filled, dim="run", join="outer", data_vars="all", coords="different", compat="equals",
         combine_attrs="drop_conflicts",
     )  # fmt: skip
-    # A run may be in two units, if more seeds were added with another block size: it is the same run. So is one that
-    # was made before runs had an identity and then once more: the parts with identities come first.
+    # Two units may hold the same run, if more seeds were added with another block size. A run may also be both in an
+    # older file without identities and in a newer one: the parts with identities come first, and the first is kept.
     own = [name for name in names if name not in IDENTITY] if "run_id" in names else list(names)
     same = pd.DataFrame({name: whole[name].values for name in own}).duplicated().to_numpy()
     order = np.lexsort([whole[name].values for name in ("seed", "mode", "method")])
@@ -148,7 +149,7 @@ def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
 
 
 def _as_wide(parts: Sequence[xr.Dataset]) -> Sequence[xr.Dataset]:
-    """Units of fewer clients filled up to the most: numbers with NaN (None), packed cohorts with nobody (0)."""
+    """Return units filled up to the most clients: numbers with NaN (None), packed cohorts with unselected (0)."""
     for dim, fill in (("client", None), ("byte", 0)):
         most = max(part.sizes.get(dim, 0) for part in parts)
         lacking = [most - part.sizes.get(dim, most) for part in parts]
@@ -160,7 +161,7 @@ def _as_wide(parts: Sequence[xr.Dataset]) -> Sequence[xr.Dataset]:
 
 
 def part(dataset: xr.Dataset, rows: np.ndarray) -> xr.Dataset:
-    """Some runs, without the clients that none of them has."""
+    """Return some runs, without the clients that none of them has."""
     chosen = dataset.isel(run=rows)
     missing = chosen["times_selected"].isnull().values.all(0)
     chosen = chosen.isel(client=np.flatnonzero(~missing))
@@ -171,11 +172,11 @@ def part(dataset: xr.Dataset, rows: np.ndarray) -> xr.Dataset:
 
 
 def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
-    """A label for each run: its method; marked if it is an oracle, or its mode would leave it ambiguous.
+    """Return a label for each run: its method, marked if it is an oracle or was run in several modes.
 
     Args:
-        dataset: from `load`.
-        by: further coordinates that set schemes apart, such as ("k",).
+        dataset: Dataset from `load`.
+        by: further coordinates that tell schemes apart, such as ("k",).
     """
     methods, modes = dataset["method"].values.astype(str), dataset["mode"].values.astype(str)
     several = {m for m in set(methods) if len(set(modes[methods == m])) > 1}
@@ -190,15 +191,15 @@ def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
 
 
 ENDINGS = (".npz", ".nc")
-REAL = ("client_loss", "client_accuracy")  # variables by client that are no whole numbers
+REAL = ("client_loss", "client_accuracy")  # variables by client that are not whole numbers
 IDENTITY = ("run_id", "setting", "precision", "versions", "config")
 STANDARD = ("method", "mode", "oracle", *SEEDS, *IDENTITY)
 
 
 def swept(dataset: xr.Dataset) -> list[tuple[dict[str, Any], np.ndarray]]:
-    """The settings that vary between runs beside scheme and seed, level by level, with each level's runs.
+    """Return the levels of the settings that vary between runs, beside scheme and seed, each with its runs.
 
-    A scheme that does not have a setting (such as eta, in a sweep of E3CS beside uniform) stands in each of its levels.
+    A scheme without a setting (such as eta, in a sweep of E3CS beside uniform) is in each of the setting's levels.
     """
     import pandas as pd
 
@@ -212,13 +213,13 @@ def swept(dataset: xr.Dataset) -> list[tuple[dict[str, Any], np.ndarray]]:
         rows = np.ones(dataset.sizes["run"], bool)
         for name in names:
             rows &= has[name] | lacks[name]
-        if all((rows & has[name]).any() for name in names):  # not a combination that was never run
+        if all((rows & has[name]).any() for name in names):  # only combinations that were run
             levels.append((dict(zip(names, level, strict=True)), np.flatnonzero(rows)))
     return levels
 
 
 def settings(dataset: xr.Dataset) -> list[str]:
-    """Names of the coordinates that vary between runs, beside scheme and seed."""
+    """Return the names of the coordinates that vary between runs, beside scheme and seed."""
     import pandas as pd
 
     names = [str(n) for n, c in dataset.coords.items() if c.dims == ("run",) and n not in STANDARD]
@@ -226,7 +227,7 @@ def settings(dataset: xr.Dataset) -> list[str]:
 
 
 def dependence(dataset: xr.Dataset) -> tuple[str, ...]:
-    """A note if runs of one scheme share a seed of data, model or environment; then they are not independent."""
+    """Return a note if runs share a seed of data, model or environment: then they are not independent."""
     per_run = len(set(dataset["seed"].values))
     shared = [kind for kind in ("data", "model", "environment") if len(set(dataset[f"{kind}_seed"].values)) < per_run]
     if not shared:
@@ -235,11 +236,11 @@ def dependence(dataset: xr.Dataset) -> tuple[str, ...]:
 
 
 def score(dataset: xr.Dataset, metric: str) -> xr.DataArray:
-    """One number per run, (runs,): a variable summed over rounds, or its value after the last evaluated round.
+    """Return one number per run, (runs,): a variable's sum over rounds, or its last finite value at an evaluation.
 
     Args:
-        dataset: from `load`.
-        metric: a variable of a round or of an evaluated round, in its own unit.
+        dataset: Dataset from `load`.
+        metric: variable of a round or of an evaluated round, in its own unit.
 
     Raises:
         ConfigError: there is no such variable.
@@ -252,7 +253,7 @@ def score(dataset: xr.Dataset, metric: str) -> xr.DataArray:
     values = dataset[metric]
     if "round" in values.dims:
         return values.sum("round", min_count=1)
-    # Runs of different length are filled up with NaN; a run that broke is for `tidy` to mark.
+    # Shorter runs are filled up with NaN; `tidy` marks runs that broke.
     finite = np.isfinite(values.values)
     last = finite.shape[1] - 1 - finite[:, ::-1].argmax(1)
     return xr.DataArray(np.take_along_axis(values.values, last[:, None], 1)[:, 0], dims="run")
@@ -261,10 +262,10 @@ def score(dataset: xr.Dataset, metric: str) -> xr.DataArray:
 def tidy(
     dataset: xr.Dataset, metrics: Mapping[str, xr.DataArray], by: Sequence[str] = (), keep: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """One row per run: scheme, seed, and the given numbers. Those of a run that broke are NaN: it has failed.
+    """Return a frame with one row per run: scheme, seed, and the given numbers, which are NaN for a broken run.
 
     Args:
-        dataset: from `load`.
+        dataset: Dataset from `load`.
         metrics: one value per run under each name.
         by: see `schemes`.
         keep: coordinates that become columns, such as a swept setting.
@@ -281,7 +282,7 @@ def tidy(
     if len(twice):
         scheme, seed = frame["scheme"].to_numpy()[twice[0]], frame["seed"].to_numpy()[twice[0]]
         raise ValueError(
-            f"Runs of different settings stand under one name: {len(twice)} too many, the first is seed {seed} of"
+            f"Runs of different settings have the same name: {len(twice)} too many, the first is seed {seed} of"
             f" {scheme}. Give each experiment an --out of its own."
         )
     broken = dataset["broken_round"].values > 0 if "broken_round" in dataset else np.zeros(len(frame), bool)
@@ -291,5 +292,5 @@ def tidy(
 
 
 def company(dataset: xr.Dataset) -> dict[str, np.ndarray]:
-    """Return the columns by which comparisons know whether runs can be compared: setting and versions of each run."""
+    """Return the columns that show whether runs can be compared: setting and versions of each run."""
     return {name: dataset[name].values for name in alike.COLUMNS if name in dataset.coords}

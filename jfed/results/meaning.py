@@ -1,4 +1,4 @@
-"""What the variables of a result mean: a name in words and a unit for each."""
+"""The meaning of a result's variables: a name in words and a unit for each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ROOMS = ("selector", "controller")
 
 
 def described(name: str) -> dict[str, str]:
-    """Return `units` and `long_name` of a variable; {} for one that is not known."""
+    """Return `units` and `long_name` of a variable; {} for an unknown one."""
     room, _, own = name.partition("_")
     words = NAMES.get(name, f"{own.replace('_', ' ')} that the {room} shows after the round" if room in ROOMS else "")
     if not words:

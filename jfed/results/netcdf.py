@@ -1,10 +1,10 @@
-"""Reading the NetCDF files that former versions wrote.
+"""Reader of the NetCDF files that former versions wrote.
 
-A damaged one may send HDF5 round in circles, deaf to signals, or end the process. So another process looks at the files
-first, and is stopped if it comes to nothing.
+A damaged file may send HDF5 into an endless loop that ignores signals, or end the process. So another process reads
+the files first, and is killed if it hangs.
 
-By h5py, and xarray for the conventions: through h5netcdf it takes xarray several times as long to open a file of forty
-variables, and a sweep may have hundreds of files.
+Files are read with h5py, and xarray for the conventions: through h5netcdf, xarray takes several times as long to open a
+file of forty variables, and a sweep may have hundreds of files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ with extra("netcdf"):
 if TYPE_CHECKING:
     import xarray as xr
 
-PATIENCE_S = 60.0  # for one file, and for the other process to begin
+PATIENCE_S = 60.0  # for one file; the first one includes the start of the other process
 LOOK = (sys.executable, "-m", "jfed.results.netcdf")
 
 INNER = {"CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties"}
@@ -48,12 +48,12 @@ def read_all(files: Sequence[Path]) -> dict[Path, xr.Dataset]:
                 raise OSError("the other process could not read it")
             parts[file] = read(file)
         except (OSError, ValueError, KeyError, RuntimeError):
-            raise ValueError(f"{file} is damaged: delete it, and run its experiment again to have it remade.") from None
+            raise ValueError(f"{file} is damaged: delete it, and run its experiment again to make it anew.") from None
     return parts
 
 
 def _whole(files: Sequence[Path]) -> int:
-    """Return how many files another process can read, up to the first one that it cannot."""
+    """Return the number of files that another process can read, up to the first one that it cannot."""
     if not files:
         return 0
     path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -70,7 +70,7 @@ def _whole(files: Sequence[Path]) -> int:
         try:
             while good < len(files) and said.get(timeout=PATIENCE_S):
                 good += 1
-        except queue.Empty:  # it does not come back from a file
+        except queue.Empty:  # it hangs on a file
             pass
         finally:
             child.kill()
@@ -84,7 +84,7 @@ def _lines(stream: Any, said: queue.Queue[bytes]) -> None:
 
 
 def _look(files: Sequence[str]) -> None:
-    """Read all that is in files, and say so after each."""
+    """Read everything in files, and print each file's name once it has been read."""
     for file in files:
         with h5py.File(file) as opened:
             for name, item in opened.items():
@@ -93,7 +93,7 @@ def _look(files: Sequence[str]) -> None:
 
 
 def read(file: Path) -> xr.Dataset:
-    """What `xarray.load_dataset` would give.
+    """Return the Dataset that `xarray.load_dataset` would return.
 
     Raises:
         OSError, ValueError, KeyError, RuntimeError: the file is damaged.

@@ -1,4 +1,4 @@
-"""Parts of a result: the runs that were computed together, what they are, and the file that holds them."""
+"""Parts of a result: runs that were computed together, their identities, and the file that holds them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FORMAT = 1
 
 
 class Stored(NamedTuple):
-    """One run as a file names it.
+    """The identity of one run in a file.
 
     Attributes:
-        id: its identity.
-        kind: its identity without the seeds, a key of `Part.kinds`.
-        seeds: of the run, the data, the model and the environment.
+        id: id of the run.
+        kind: id of its kind, a key of `Part.kinds`.
+        seeds: seeds of the run, the data, the model and the environment.
     """
 
     id: str
@@ -31,14 +31,14 @@ class Part:
     """Runs that were computed together.
 
     Attributes:
-        arrays: variables by name; the first axis is the runs, but for the coordinates round and eval_round.
-        dims: names of the axes of each.
-        runs: in the order of the first axis.
-        kinds: of the runs by their `kind`: "what" (the identity without seeds), "about" (what is known of it: config,
-            world, oracle, dataset) and "called" (by which coordinates, and what was left open; see `alike`).
+        arrays: variables by name; the first axis is the runs, except in the coordinates round and eval_round.
+        dims: names of the axes of each variable.
+        runs: runs in the order of the first axis.
+        kinds: kinds of the runs by id: "what" (the identity without seeds), "about" (config, world, oracle, dataset)
+            and "called" (coordinates, and paths left open; see `alike`).
         layout: block size and lane.
-        provenance: date, versions, device, commit, seconds and digest of the engine's code: no part of what the runs
-            are.
+        provenance: date, versions, device, commit, seconds and digest of the engine's code; no part of the runs'
+            identities.
     """
 
     arrays: Arrays
@@ -58,22 +58,22 @@ class Part:
 
     @property
     def date(self) -> str:
-        """When the part was done; a later one sorts behind."""
+        """The time at which the part was done, as text that sorts by time."""
         return str(self.provenance.get("date", ""))
 
     def versions(self, kind: str) -> str:
-        """Return which versions made the runs of a kind, in words."""
+        """Return in words the versions that made the runs of a kind."""
         what = self.kinds[kind]["what"]
         jax = self.provenance.get("versions", {}).get("jax", "?")
         return f"engine {what['engine']}, jax {jax}, {what['backend']}"
 
 
 def read(file: Path, with_arrays: bool = True) -> Part:
-    """Return the part that a file holds; without arrays if they are not asked for.
+    """Return the part that a file holds, with or without its arrays.
 
     Raises:
-        Damaged: some bit is not as it was written, or jfed did not write it.
-        OSError: it cannot be read.
+        Damaged: the file has changed since it was written, or this version of jfed did not write it.
+        OSError: the file cannot be read.
     """
     arrays, about = unseal(file.read_bytes(), with_arrays)
     if not isinstance(about, dict) or about.get("format") != FORMAT:

@@ -15,17 +15,17 @@ import numpy as np
 
 TEXT = "about.json"
 DIGITS = 64
-SMALL = 1024  # bytes that are not worth compressing
+SMALL = 1024  # bytes; up to this size compression is not worth while
 
 Arrays = dict[str, np.ndarray]
 
 
 class Damaged(ValueError):
-    """Content that is not what was sealed; the message says what is wrong with it."""
+    """Content without a valid seal; the message says what is wrong with it."""
 
 
 def seal(arrays: Mapping[str, np.ndarray], about: Any) -> bytes:
-    """Return the content of a file that holds arrays by name, and plain JSON values."""
+    """Return the content of a file that holds arrays by name and plain JSON values."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         _add(archive, TEXT, json.dumps(about, separators=(",", ":")).encode())
@@ -39,16 +39,16 @@ def seal(arrays: Mapping[str, np.ndarray], about: Any) -> bytes:
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: Any) -> None:
-    info = zipfile.ZipInfo(name)  # of 1980: nothing that differs between two equal files
+    info = zipfile.ZipInfo(name)  # dated 1980, so that equal files have equal bits
     info.compress_type = zipfile.ZIP_DEFLATED if len(content) > SMALL else zipfile.ZIP_STORED
     archive.writestr(info, content)
 
 
 def unseal(content: bytes, with_arrays: bool = True) -> tuple[Arrays, Any]:
-    """Return what was sealed; without arrays if they are not asked for.
+    """Return the sealed arrays, or none of them, and the sealed JSON values.
 
     Raises:
-        Damaged: some bit is not as it was written.
+        Damaged: the content has changed since it was sealed, or jfed did not write it.
     """
     if hashlib.sha256(content[:-DIGITS]).hexdigest().encode() != content[-DIGITS:]:
         raise Damaged("is damaged")

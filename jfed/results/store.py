@@ -1,4 +1,4 @@
-"""A directory of results: a file per unit, written whole and renamed, and a manifest beside them. Needs no jax."""
+"""A directory of results: a file per unit, written whole and renamed, and a manifest beside them. It needs no jax."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ log = logging.getLogger("jfed")
 
 
 def prepare(out: Path) -> Path:
-    """Make the directory of results.
+    """Make the directory of results and return it.
 
     Raises:
-        ConfigError: it cannot be made or written to.
+        ConfigError: the directory cannot be made.
     """
     try:
         (out / "results").mkdir(parents=True, exist_ok=True)
@@ -41,12 +41,12 @@ def prepare(out: Path) -> Path:
 
 @contextlib.contextmanager
 def lock(out: Path) -> Iterator[None]:
-    """Keep a directory of results to this process. The system frees it when the process ends, however it ends.
+    """Lock a directory of results for this process. The system frees the lock when the process ends, however it ends.
 
-    Where the platform or the file system has no locks, nothing is kept.
+    On a platform without locks nothing is locked; on a file system without locks a warning says so.
 
     Raises:
-        ConfigError: another process has it; the message says who.
+        ConfigError: another process, which the message names, has the lock; or the directory cannot be written to.
     """
     try:
         import fcntl
@@ -64,10 +64,10 @@ def lock(out: Path) -> Iterator[None]:
             holder = os.read(file, 4096).decode() or "another process"
             raise ConfigError(f"{out} is in use by {holder}: wait for it, or write to another directory.") from error
         except OSError as error:
-            log.warning(f"{out} cannot be locked ({error.strerror}): let no second command write to it.")
+            log.warning(f"{out} cannot be locked ({error.strerror}): make sure that no other command writes to it.")
         since = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
         holder = f"process {os.getpid()} on {platform.node()} since {since} ({shlex.join(sys.argv)})"
-        with contextlib.suppress(OSError):  # a full disk: the lock holds without a name
+        with contextlib.suppress(OSError):  # a full disk: the lock holds without its holder's name
             os.ftruncate(file, 0)
             os.write(file, holder.encode()[:4096])
         try:
@@ -80,17 +80,17 @@ def lock(out: Path) -> Iterator[None]:
 
 
 def unit_path(out: Path, unit_id: str) -> Path:
-    """Where a unit's file stands."""
+    """Return the path of a unit's file."""
     return out / "results" / f"{unit_id}.npz"
 
 
 def checkpoint_folder(out: Path, unit_id: str) -> Path:
-    """Where a unit's checkpoints stand until its file is in place."""
+    """Return the folder of a unit's checkpoints, which is removed when the unit's file is written."""
     return out / "checkpoints" / unit_id
 
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
-    """Write and sync under a temporary name, then rename, so that a file that exists is complete."""
+    """Write and sync a file under a temporary name, then rename it, so that a file that exists is complete."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with open(part, "wb") as file:
@@ -109,31 +109,31 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
 
 
 def write_unit(out: Path, unit_id: str, content: bytes) -> Path:
-    """Put a unit's file in place, remove its checkpoints, and return where the file is.
+    """Write a unit's file, remove the unit's checkpoints, and return the path of the file.
 
     Raises:
-        StorageError: it cannot be written; no part of it is left.
+        StorageError: the file cannot be written; no part of it is left.
     """
     path = unit_path(out, unit_id)
     try:
         write_whole(path, content)
     except OSError as error:
         raise StorageError(
-            f"A result cannot be written to {path.parent} ({error.strerror}); finished units are kept, and the same"
-            " command goes on from there."
+            f"A result cannot be written to {path.parent} ({error.strerror}); finished units are kept: repeat the"
+            " command to resume."
         ) from error
     shutil.rmtree(checkpoint_folder(out, unit_id), ignore_errors=True)
     return path
 
 
 def files(path: Path, endings: tuple[str, ...] = (".npz",)) -> list[Path]:
-    """Return the files of results in an `--out`, or in its `results` folder itself."""
+    """Return the result files of an `--out` directory, or of its `results` folder."""
     folder = path / "results" if (path / "results").is_dir() else path
     return sorted(file for file in folder.glob("*") if file.suffix in endings)
 
 
 def remove_leftovers(out: Path, needless: Callable[[Path], bool]) -> None:
-    """Remove what a killed process left: half-written files, and folders of checkpoints that nothing needs."""
+    """Remove the leftovers of a killed process: half-written files, and folders of checkpoints that are needless."""
     for part in [*out.glob("*.part"), *out.glob("results/*.part")]:
         part.unlink(missing_ok=True)
     for folder in out.glob("checkpoints/*"):
@@ -142,7 +142,7 @@ def remove_leftovers(out: Path, needless: Callable[[Path], bool]) -> None:
 
 
 def provenance() -> dict[str, Any]:
-    """Return what is known of this process and moment: date, versions, machine and commit."""
+    """Return the provenance of results made now: date, versions, machine and commit."""
     return {"date": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"), **_process()}
 
 
@@ -157,21 +157,29 @@ def _process() -> dict[str, Any]:
 
 
 def write_manifest(out: Path, entry: Mapping[str, Any]) -> None:
-    """Add what a command did to `manifest.json`: versions, device, commit, and the entry's own fields."""
+    """Add a command's entry to `manifest.json`, with the date, versions, machine and commit."""
     path = out / "manifest.json"
     try:
         history = json.loads(path.read_bytes()) if path.exists() else []
         history.append(provenance() | dict(entry))
     except (OSError, ValueError, AttributeError):
         history = [provenance() | dict(entry)]
-        aside = path.with_name(f"{path.name}.damaged")
-        with contextlib.suppress(OSError):
-            os.replace(path, aside)
-        log.warning(f"{path} is damaged: it is called {aside.name} now, and a new one begins.")
+        put_aside(path, "a new one begins")
     try:
         write_whole(path, (json.dumps(history, indent=1) + "\n").encode())
     except OSError as error:
-        log.warning(f"{path} cannot be written ({error.strerror}): what was just done is not listed there.")
+        log.warning(f"{path} cannot be written ({error.strerror}): this command is not listed in it.")
+
+
+def put_aside(path: Path, then: str) -> None:
+    """Rename a damaged file so that nothing reads it again, with a warning."""
+    aside = path.with_name(f"{path.name}.damaged")
+    try:
+        os.replace(path, aside)
+        renamed = f"it was renamed to {aside.name}"
+    except OSError as error:  # a read-only directory
+        renamed = f"it cannot be renamed ({error.strerror})"
+    log.warning(f"{path} is damaged: {renamed}, and {then}.")
 
 
 def _commit() -> str | None:

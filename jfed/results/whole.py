@@ -1,4 +1,4 @@
-"""Rows of parts as one Dataset: the runs along one axis, and every name that results have."""
+"""Assembly of rows of parts into one Dataset, with the runs along one axis."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Row(NamedTuple):
     """One run of a result.
 
     Attributes:
-        part: where it is.
-        at: its place among the part's runs.
-        coords: what it is called.
-        left_open: see `alike`.
+        part: part that holds it.
+        at: position among the part's runs.
+        coords: coordinates that name it.
+        left_open: paths left open in its setting; see `alike`.
     """
 
     part: Part
@@ -37,8 +37,8 @@ class Row(NamedTuple):
 def assemble(rows: Sequence[Row]) -> xr.Dataset:
     """Return rows as one Dataset, ordered by method, mode, seed and the other coordinates.
 
-    Where runs have different numbers of rounds or clients, or some lack a variable, NaN fills up; a cohort's bytes are
-    filled with nobody.
+    If runs have different numbers of rounds or clients, or some lack a variable, gaps are filled with NaN; bytes of
+    cohorts for missing clients are 0.
     """
     import xarray as xr
 
@@ -63,7 +63,7 @@ def assemble(rows: Sequence[Row]) -> xr.Dataset:
 
 
 def _axes(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return the values of each axis of the whole: rounds, evaluated rounds, and positions of the others."""
+    """Return the values of each axis of the Dataset: rounds, evaluated rounds, and positions on the other axes."""
     axes: dict[str, Any] = {}
     for part in parts:
         for name, array in part.arrays.items():
@@ -75,7 +75,7 @@ def _axes(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def _places(part: Part, dim: str, size: int) -> np.ndarray:
-    """Return the values of an axis of a part: positions, where it has no others."""
+    """Return the values of an axis of a part; positions if the part gives none."""
     return part.arrays[dim] if dim in part.arrays else np.arange(size)
 
 
@@ -108,14 +108,14 @@ def _variable(name: str, parts: Sequence[tuple[Part, list[int], list[int]]], axe
 
 
 def _with_nan(dtype: np.dtype) -> np.dtype:
-    """Return the type that xarray takes where NaN must fit in."""
+    """Return the type to which xarray promotes this one to hold NaN."""
     if dtype.kind in "iu":
         return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)
     return dtype
 
 
 def _coords(rows: Sequence[Row]) -> dict[str, np.ndarray]:
-    """Return what is known of each run, by name."""
+    """Return the coordinates of all runs by name."""
     settings: dict[tuple[str, tuple[str, ...]], str] = {}
     columns: list[dict[str, Any]] = []
     for row in rows:
@@ -135,6 +135,6 @@ def _coords(rows: Sequence[Row]) -> dict[str, np.ndarray]:
 
 
 def _column(values: list[Any]) -> np.ndarray:
-    """Return a coordinate; where a run has none, NaN among numbers and "" among texts."""
+    """Return a coordinate of all runs; one that a run lacks is NaN among numbers and "" among texts."""
     lacking = "" if any(isinstance(value, str) for value in values) else np.nan
     return np.array([lacking if value is None else value for value in values])

@@ -1,1 +1,1 @@
-"""What happens on the host: units of work, checkpoints, progress, and the order in which they are done."""
+"""The host's side of a command: units of work, their order, checkpoints and progress."""

@@ -1,4 +1,4 @@
-"""Units side by side, one on each device: from their checkpoints to their results, chunk by chunk."""
+"""Computation of units side by side, one per device: from checkpoint to result, chunk by chunk."""
 
 import functools
 import itertools
@@ -34,18 +34,18 @@ log = logging.getLogger("jfed")
 
 @dataclass
 class Host:
-    """What surrounds a computation.
+    """A command's settings, and its state while it computes.
 
     Attributes:
-        out: where results go; None: nowhere.
-        layout: how work is cut up.
-        leaving: whether to leave.
-        names: what the command calls each kind of run; see `identity.called`.
-        watch: shows progress.
-        parts: what was computed, by the file where it is, or would be.
-        warned: it was said that other code of the engine made some results.
-        unsafe: a checkpoint could not be written, and this was said.
-        fitting: compile groups and block sizes that were found to fit into memory.
+        out: directory of results; None keeps them in memory.
+        layout: how runs are grouped into blocks and chunks.
+        leaving: whether to stop early.
+        names: coordinates by which the command calls each kind of run; see `identity.called`.
+        watch: progress display.
+        parts: computed results by the path of their file, which is not written without `out`.
+        warned: whether the warning about other engine code has been given.
+        unsafe: whether the warning about a checkpoint that could not be written has been given.
+        fitting: pairs of compile group and block size that were found to fit into memory.
     """
 
     out: Path | None
@@ -60,18 +60,18 @@ class Host:
 
 
 def leave(host: Host) -> NoReturn:
-    """Raise what a command ends with that leaves before its work is done."""
+    """Raise the exception that ends a command before its work is done."""
     if host.leaving.asked:
         raise KeyboardInterrupt
-    raise Unfinished(f"The time is up ({host.watch}): the same command goes on from there.")
+    raise Unfinished(f"The time is up ({host.watch}): repeat the command to resume.")
 
 
 def compute_group(group: Sequence[Unit], host: Host) -> Iterator[tuple[Unit, Part]]:
-    """Run the units that share a program, as many at a time as there are devices, those far gone first."""
+    """Yield the results of units that share a program: one unit per device at a time, the most advanced first."""
     label = "+".join(dict.fromkeys(str(r.point.coords.get("method", "")) for u in group for r in u.runs))
     devices, total = min(len(jax.devices()), len(group)), group[0].config.num_rounds
     saved = {u.id: _saved(u, host.out) for u in group}
-    # Units side by side are at the same round, and equally large.
+    # Units side by side must be at the same round and have the same block size.
     alike = sorted(group, key=lambda u: (-saved[u.id].round, -u.block_size))
     batches = []
     for _, same in itertools.groupby(alike, key=lambda u: (saved[u.id].round, u.block_size)):
@@ -84,7 +84,7 @@ def compute_group(group: Sequence[Unit], host: Host) -> Iterator[tuple[Unit, Par
 
 
 def _saved(unit: Unit, out: Path | None) -> Saved:
-    """A unit's newest good checkpoint."""
+    """Return a unit's newest usable checkpoint; `NOTHING` if it has none."""
     folder = None if out is None else store.checkpoint_folder(out, unit.id)
     if folder is None or not folder.exists():
         return checkpoint.NOTHING
@@ -101,7 +101,7 @@ def _saved(unit: Unit, out: Path | None) -> Saved:
 def _compute(
     batch: Sequence[Unit], saved: Sequence[Saved], devices: int, pace: Pace, host: Host
 ) -> Iterator[tuple[Unit, Part]]:
-    """Run one unit per device. A device without a unit repeats the last one, which costs no time."""
+    """Yield the results of a batch, one unit per device; a spare device repeats the last unit, which costs no time."""
     unit, started = batch[0], time.perf_counter()
     spec, total, every = unit.spec, unit.config.num_rounds, unit.config.eval_every
     blocks, idle = [u.block() for u in batch], devices - len(batch)
@@ -123,7 +123,7 @@ def _compute(
         when = clock(done + 1, stop + 1, total, every)
         if done == saved[0].round:
             ahead = compile_ahead(compiled.chunk, pool, block, state, when)
-            if (unit.group, unit.block_size) not in host.fitting:  # once: what has begun is not cut up again
+            if (unit.group, unit.block_size) not in host.fitting:  # only once: blocks of a size in use are not cut
                 memory.check(ahead, devices, unit, host.layout)
                 host.fitting.add((unit.group, unit.block_size))
         began = time.perf_counter()
@@ -133,7 +133,7 @@ def _compute(
         pace.took(stop - done, time.perf_counter() - began)
         rows = np.arange(done + 1, stop + 1)
         evaluated = np.flatnonzero(due(rows, total, every))
-        # Copies: of a short chunk only what it filled.
+        # Copies of the filled rows: views would keep all rows of a short chunk in memory.
         part = {name: np.asarray(x)[: len(rows)].copy() for name, x in named("record", record).items()}
         kept.append(part | {name: np.asarray(x)[evaluated] for name, x in named("quality", quality).items()})
         host.watch.chunk(stop, stop - done)
@@ -152,9 +152,9 @@ def _compute(
 
 
 def _all_over(state: Any, kept: Sequence[Arrays], done: int, total: int, every: int) -> Arrays | None:
-    """What the rounds that are left would record, if every run is over and its last model was tested; else None.
+    """Return the records of the remaining rounds, if every run is over and its last model was tested; else None.
 
-    Nobody is selected, nothing is spent, and what was shown last stays.
+    No client is selected and nothing is spent in them; watched values and test scores keep their last values.
     """
     over = ending.last_round(state.ended_round)
     if over is None or done == total:
@@ -170,7 +170,7 @@ def _all_over(state: Any, kept: Sequence[Arrays], done: int, total: int, every: 
 
 
 def _restored(state: Any, saved: Sequence[Saved]) -> tuple[Any, list[Arrays]]:
-    """The state in which units were saved side by side, on the devices of the given one, and what was recorded."""
+    """Return the saved state of units side by side, on the devices of the given state, and their records so far."""
     arrays = [s.arrays for s in saved]
     names = named("state", state)
     rows = joined([{name: a[name] for name in names} for a in arrays])
@@ -180,7 +180,7 @@ def _restored(state: Any, saved: Sequence[Saved]) -> tuple[Any, list[Arrays]]:
 
 
 def _save(batch: Sequence[Unit], done: int, state: dict[str, Any], kept: Arrays, host: Host) -> None:
-    """Write a checkpoint of each unit; if that cannot be, say so once and go on."""
+    """Write a checkpoint of each unit; if that fails, warn once and continue."""
     assert host.out is not None
     try:
         for i, unit in enumerate(batch):
@@ -191,5 +191,5 @@ def _save(batch: Sequence[Unit], done: int, state: dict[str, Any], kept: Arrays,
             checkpoint.save(folder, done, own)
     except OSError as error:
         if not host.unsafe:
-            log.warning(f"A checkpoint cannot be written to {host.out} ({error.strerror}): going on without.")
+            log.warning(f"A checkpoint cannot be written to {host.out} ({error.strerror}): continuing without it.")
         host.unsafe = True

@@ -1,7 +1,7 @@
-"""Checkpoints of unfinished units: the state of a block, and what was recorded so far, at the end of a chunk.
+"""Checkpoints of unfinished units: the state of a block at the end of a chunk, and everything recorded so far.
 
-A checkpoint is one sealed file in the unit's folder, named by the rounds done. Bits of a run depend on the version of
-jax: a run never goes on from a checkpoint of another version, so that every result comes from one version.
+A checkpoint is one sealed file in the unit's folder, named by the number of rounds done. A run's bits depend on the
+version of jax, so no run resumes from a checkpoint of another version: every result comes from one version.
 """
 
 import json
@@ -24,11 +24,11 @@ log = logging.getLogger("jfed")
 
 
 class Saved(NamedTuple):
-    """A good checkpoint of a unit.
+    """A usable checkpoint of a unit.
 
     Attributes:
-        round: rounds done; 0 if the unit has none.
-        arrays: what was given to `save`.
+        round: rounds done; 0 without a checkpoint.
+        arrays: arrays as given to `save`.
     """
 
     round: int
@@ -44,20 +44,20 @@ def named(prefix: str, tree: Any) -> dict[str, Any]:
 
 
 def _path(path: Sequence[Any]) -> str:
-    """Return the way to a leaf, a dot before each step: a field's name, a key, or a position."""
+    """Return the path to a leaf, with a dot before each field name, key or position."""
     return "".join(f".{getattr(step, 'name', getattr(step, 'key', getattr(step, 'idx', step)))}" for step in path)
 
 
 def joined(parts: Sequence[Mapping[str, np.ndarray]], axis: int = 0) -> Arrays:
-    """Arrays of the same names, one behind the other."""
+    """Return parts with the same array names concatenated along an axis."""
     return {name: np.concatenate([part[name] for part in parts], axis) for name in parts[0]}
 
 
 def begin(folder: Path, block: Mapping[str, Any]) -> None:
-    """Write once which runs a unit's checkpoints are of, and how they are laid out, so that they can be found again.
+    """Write which runs a unit's checkpoints hold, and in what layout, unless that has been written.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     if not (folder / RUNS).exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def begin(folder: Path, block: Mapping[str, Any]) -> None:
 
 
 def begun(folder: Path) -> Any:
-    """Return what `begin` wrote; None if it cannot be read."""
+    """Return the runs and the layout that `begin` wrote; None if they cannot be read."""
     try:
         found = json.loads((folder / RUNS).read_bytes())
     except (OSError, ValueError):
@@ -74,25 +74,25 @@ def begun(folder: Path) -> Any:
 
 
 def save(folder: Path, round: int, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write a checkpoint and remove all but the newest.
+    """Write a checkpoint and remove all but the newest `KEEP`.
 
     Raises:
-        OSError: it cannot be written; those before are left as they are.
+        OSError: the file cannot be written; earlier checkpoints stay.
     """
     folder.mkdir(parents=True, exist_ok=True)
     store.write_whole(folder / f"{round:08d}.npz", seal(arrays, {"jax": jax.__version__}))
     old = sorted(folder.glob("*.npz"))[:-KEEP]
-    for path in [*old, *folder.glob("*.part")]:  # a killed process leaves its part
+    for path in [*old, *folder.glob("*.part")]:  # a killed process leaves its .part file
         path.unlink(missing_ok=True)
 
 
 def load(folder: Path, state: Mapping[str, Any], kept: set[str]) -> Saved:
-    """The newest good checkpoint. Those that are not good are removed, and a sentence says so.
+    """Return the newest usable checkpoint; remove newer ones that are unusable, with one warning.
 
     Args:
-        folder: of the unit.
-        state: names, shapes and types that the state must have.
-        kept: names of what is recorded.
+        folder: the unit's folder of checkpoints.
+        state: leaves of the state by name, with the shapes and types that they must have.
+        kept: names of the recorded arrays.
     """
     found, refused = NOTHING, []
     for path in sorted(folder.glob("*.npz"), reverse=True):
@@ -104,13 +104,13 @@ def load(folder: Path, state: Mapping[str, Any], kept: set[str]) -> Saved:
         refused.append(f"the checkpoint at round {int(number)} {reason}")
         path.unlink(missing_ok=True)
     if refused:
-        then = f"goes on from round {found.round}" if found.round else "starts again from round 1"
+        then = f"resumes from round {found.round}" if found.round else "starts again from round 1"
         log.warning(f"Unit {folder.name} {then}: {', '.join(refused)}.")
     return found
 
 
 def _read(path: Path, state: Mapping[str, Any], kept: set[str]) -> tuple[Arrays, str]:
-    """Return the content, and what is wrong with it: "" if nothing is."""
+    """Return a checkpoint's arrays and "", or no arrays and the reason why it is unusable."""
     try:
         arrays, about = unseal(path.read_bytes())
     except (OSError, Damaged):

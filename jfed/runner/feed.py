@@ -1,4 +1,4 @@
-"""What the runs of a block train and test on: a shared pool of examples, and each run's tables into it."""
+"""The data of a block of runs: a shared pool of examples, and each run's tables of positions in it."""
 
 import dataclasses
 import functools
@@ -24,11 +24,11 @@ CACHE_LINE = 64  # bytes
 
 
 def dataset(source: Any, data_dir: str | None) -> Dataset:
-    """Return the data set of a name, a path, or options such as `jfed.arrays` makes; loaded once per process.
+    """Return the data set for a name, a path, or options such as those of `jfed.arrays`; the last four are cached.
 
     Raises:
-        ConfigError: an unknown name, or a source that breaks its promises.
-        DataError: data that cannot be had.
+        ConfigError: the name is unknown, or the source breaks its contract.
+        DataError: the data cannot be obtained.
     """
     return _loaded(configs.resolve("dataset", source), data_dir)
 
@@ -48,7 +48,7 @@ def _loaded(source: DataOptions, data_dir: str | None) -> Dataset:
 
 
 def pool(source: Any, data_dir: str | None, num_devices: int = 1) -> Pool:
-    """Return a data set on each of the first devices: its training examples, and behind them its own test examples."""
+    """Return a data set's examples on each of the first devices: training examples, then its own test examples."""
     return _pool(configs.resolve("dataset", source), data_dir, num_devices)
 
 
@@ -72,9 +72,9 @@ def _host_pool(source: DataOptions, data_dir: str | None) -> tuple[Examples, NDA
 
 
 def _end_to_end(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    """Both in one array that CPU devices can use in place: for that XLA wants it to begin at a cache line.
+    """Return both as one array that begins at a cache line, so that XLA uses it in place on CPU devices.
 
-    NumPy asks the system for huge pages: images picked at random from small ones take a sixth longer.
+    NumPy allocates it because it requests huge pages: picking random images from small pages takes a sixth longer.
     """
     shape = (len(first) + len(second), *first.shape[1:])
     size = first.nbytes + second.nbytes
@@ -87,7 +87,7 @@ def _end_to_end(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
 
 
 def shape(training: Training | None) -> Any:
-    """What runs must have in common to share a block: the pool, and how examples are dealt out."""
+    """Return the settings that the runs of a block share: the pool, and how its examples are dealt out."""
     if training is None:
         return None
     return (
@@ -100,17 +100,17 @@ def federated(
     training: Training, configs: Sequence[Config], seeds: Sequence[int], data_dir: str | None,
     widths: tuple[int, int] = (0, 0),
 ) -> FederatedData:  # fmt: skip
-    """The clients' and the test images of each run, as positions in the pool.
+    """Return the clients' images and the test images of each run, as positions in the pool.
 
     Args:
-        training: what all runs have in common: data set, sizes and test set.
-        configs: of each run.
+        training: settings that all runs share; its data set and test set are used.
+        configs: one per run.
         seeds: data seed of each run.
-        data_dir: where data sets are.
-        widths: of the tables of clients' and of test images, at least.
+        data_dir: directory of the data sets.
+        widths: least widths of the tables of clients' images and of test images.
 
     Raises:
-        DataError: too few images, or no test images.
+        DataError: there are too few images, or no test images.
     """
     whole = dataset(training.dataset, data_dir)
     parts = [_partition(c, s, data_dir) for c, s in zip(configs, seeds, strict=True)]
@@ -119,8 +119,8 @@ def federated(
     else:
         if not len(whole.test_labels):
             raise DataError(
-                f"the data set {whole.name!r} has no test examples of its own: set training.test_set to 'reserved', for"
-                " those that clients set aside (training.test_fraction), or give it test_images and test_labels"
+                f"the data set {whole.name!r} has no test examples of its own: set training.test_set to 'reserved', to"
+                " use those that clients set aside (training.test_fraction), or give it test_images and test_labels"
             )
         data = stack(parts, len(whole.test_labels))
         data = dataclasses.replace(data, test_index=data.test_index + len(whole.labels))

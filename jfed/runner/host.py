@@ -1,4 +1,4 @@
-"""What a command asks of the machine before jax first touches a device. Importing jfed never does."""
+"""Settings of jax that a command makes before jax first uses a device; importing jfed makes none."""
 
 import contextlib
 import os
@@ -8,13 +8,13 @@ import jax
 
 
 def setup() -> None:
-    """Ask for one virtual CPU device per core, and for a compile cache that a new process starts warm from.
+    """Request one virtual CPU device per core, and a compile cache that later processes reuse.
 
-    A number of devices that is already chosen stays: by jax's own settings, or because jax has been used, after which
-    it cannot change. The cache is at $JFED_CACHE_DIR, or in jfed's folder of the user's cache.
+    The number of devices stays as it is if jax's or XLA's settings give one, or if jax has been used, after which it
+    cannot change. The cache is at $JFED_CACHE_DIR, or in jfed's folder of the user's cache.
     """
     if not _chosen():
-        with contextlib.suppress(RuntimeError):  # jax has been used: its devices are there
+        with contextlib.suppress(RuntimeError):  # jax has been used: its devices are fixed
             jax.config.update("jax_num_cpu_devices", cores())
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     cache = Path(os.environ.get("JFED_CACHE_DIR") or Path(home) / "jfed" / "jax")
@@ -24,11 +24,11 @@ def setup() -> None:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _chosen() -> bool:
-    """Return whether jax's settings or XLA's flags already say how many CPU devices there are."""
+    """Return whether jax's settings or XLA's flags already give the number of CPU devices."""
     flags = os.environ.get("XLA_FLAGS", "")
     return jax.config.values["jax_num_cpu_devices"] >= 0 or "xla_force_host_platform_device_count" in flags

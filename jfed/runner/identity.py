@@ -1,4 +1,4 @@
-"""What a run is: all that decides its numbers, and nothing of how it is computed or what it is called."""
+"""The identity of a run: everything that decides its numbers, but not how it is computed or what it is called."""
 
 import functools
 import logging
@@ -27,10 +27,10 @@ class Kind:
     """A run without its seeds.
 
     Attributes:
-        id: digest of `what`.
-        what: what decides the numbers, as plain JSON values.
-        about: what results say of it beside: its config's digest, world, oracle and data set.
-        reusable: the source of every member is known.
+        id: digest of `what`; unique if the kind is not reusable.
+        what: everything that decides the numbers, as plain JSON values.
+        about: further facts for the results: digest of the config, world, oracle and data set.
+        reusable: whether the source of every member is known, so that a later command can find the results.
     """
 
     id: str
@@ -41,7 +41,7 @@ class Kind:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run: a point, its seeds, and what it is."""
+    """One run: a point, its seeds and its kind."""
 
     point: Point
     seeds: prng.Seeds
@@ -49,17 +49,17 @@ class Run:
 
     @functools.cached_property
     def id(self) -> str:
-        """The run's identity: equal on every machine for runs that compute the same."""
+        """The run's identity, equal on all machines for runs that compute the same."""
         return configs.digest([self.kind.id, [int(seed) for seed in self.seeds]])
 
 
 def kind_of(config: Config, spec: Spec, data_dir: str | None) -> Kind:
-    """Return what a run is, but for its seeds.
+    """Return the kind of a run.
 
     Args:
-        config: in its normal form.
-        spec: of its program.
-        data_dir: where data sets are.
+        config: config in normal form.
+        spec: static half of the config.
+        data_dir: directory of the data sets.
     """
     training = config.training
     members = {room: getattr(config, room) for room in ("selector", "environment", "controller")}
@@ -85,14 +85,14 @@ def kind_of(config: Config, spec: Spec, data_dir: str | None) -> Kind:
     return Kind(configs.digest(what if reusable else [what, uuid.uuid4().hex]), what, about, reusable)
 
 
-# ------------------------------------------------------------------------------------------- what it is called
+# ------------------------------------------------------------------------------------------- names of points
 
 
 def called(points: Sequence[Point], kinds: Sequence[Kind]) -> dict[str, list[dict[str, Any]]]:
-    """Return, by kind, the coordinates by which a command calls its points, and what it leaves open in their setting.
+    """Return, by kind, the coordinates by which a command calls its points, and the paths left open in their setting.
 
-    That is whatever differs between its points, since their coordinates tell them apart, and whatever a coordinate
-    names.
+    The open paths are those whose values differ between the points, which coordinates tell apart, and those that a
+    coordinate names.
     """
     told = [alike.facts(kind.what) for kind in kinds]
     paths = dict.fromkeys(path for one in told for path in one)
@@ -110,7 +110,7 @@ def _same(coords: Mapping[str, Any], path: str, value: Any) -> bool:
 
 
 def coordinates(point: Point) -> dict[str, Any]:
-    """Return the coordinates by which results name a point: numbers and texts."""
+    """Return the coordinates by which results name a point, as numbers and texts."""
     default = {"method": catalog.label(point.config.selector), "mode": "faithful"}
     return {name: _plain(value) for name, value in (default | point.coords).items()}
 
@@ -124,11 +124,11 @@ def _plain(value: Any) -> Any:
 
 
 def say_changes(missing: Iterable[Run], stored: Mapping[str, Mapping[str, Any]]) -> None:
-    """Say once which schemes are computed again, or have no source, and why.
+    """Warn of schemes that are computed again because of changed code, and of those whose results cannot be reused.
 
     Args:
-        missing: runs that are not in place.
-        stored: the kinds of runs that are in place, by their ids.
+        missing: runs without a stored result.
+        stored: kinds of the stored runs, by id.
     """
     before = {_but_code(kind["what"]): kind["what"] for kind in stored.values()}
     changed: dict[str, list[str]] = {}
@@ -145,10 +145,10 @@ def say_changes(missing: Iterable[Run], stored: Mapping[str, Mapping[str, Any]])
             changed.setdefault(" and ".join(words), []).append(name)
     for words, names in changed.items():
         if words:
-            log.warning(f"Computed again, since the code of {words} has changed: {', '.join(dict.fromkeys(names))}.")
+            log.warning(f"Computing again, because the code of {words} has changed: {', '.join(dict.fromkeys(names))}.")
     if unknown:
         log.warning(
-            f"Computed, but not to be found again by a later command, since the source of a member cannot be read:"
+            f"Later commands cannot reuse the results of schemes with a member whose source cannot be read:"
             f" {', '.join(dict.fromkeys(unknown))}. Define its class at the top of a file, or give it a `version`."
         )
 

@@ -1,4 +1,4 @@
-"""Leaving in good order: Ctrl-C, SIGTERM and a budget of time are answered at the end of a chunk of rounds."""
+"""Clean stops: Ctrl-C, SIGTERM and a time limit end a command after the current chunk of rounds."""
 
 import atexit
 import contextlib
@@ -19,30 +19,30 @@ log = logging.getLogger("jfed")
 
 
 class Leaving:
-    """Whether to leave at the end of this chunk.
+    """A request to stop at the end of the current chunk.
 
-    Inside `with`, in the main thread, the first SIGINT or SIGTERM asks for it; a second one raises KeyboardInterrupt at
-    once. A signal that was ignored before stays ignored.
+    Inside `with`, in the main thread, the first SIGINT or SIGTERM makes the request; a second one raises
+    KeyboardInterrupt at once. A signal that was ignored before stays ignored.
 
     Attributes:
-        asked: by a signal.
-        useful: a chunk has been done. Before that no time is up: a command given again and again gets somewhere.
+        asked: whether a signal has made the request.
+        useful: whether a chunk has been done; no time is up before, so that a repeated command makes progress.
     """
 
     def __init__(self, seconds: float | None) -> None:
-        """Start the budget of time; None is endless."""
+        """Start the time limit; None means no limit."""
         self.asked = self.useful = False
         self._until = math.inf if seconds is None else time.monotonic() + seconds
         self._before: dict[int, Any] = {}
 
     def now(self) -> bool:
-        """Whether somebody asked, or the time is up."""
+        """Return whether to stop now: a signal has come, or the time is up."""
         return self.asked or (self.useful and time.monotonic() >= self._until)
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                if signal.getsignal(number) not in (None, signal.SIG_IGN):  # None: not Python's to give back
+                if signal.getsignal(number) not in (None, signal.SIG_IGN):  # None: Python cannot restore it
                     self._before[number] = signal.signal(number, self._answer)
         return self
 
@@ -58,20 +58,20 @@ class Leaving:
 
 
 def wait(computed: Any) -> None:
-    """Wait for a pytree of arrays such that signals are answered meanwhile, which a blocking call into XLA does not do.
+    """Wait for a pytree of arrays while handling signals, which a blocking call into XLA does not.
 
-    A computation cannot be stopped: if the wait is cut short, the process does not wait for it when it exits either.
+    A computation cannot be stopped: if the wait is interrupted, the process exits without waiting for it.
     """
     _aside(lambda: jax.block_until_ready(computed))
 
 
 def compile_ahead(function: Any, *args: Any) -> Any:
-    """Compile a jitted function for these arguments such that signals are answered meanwhile.
+    """Compile a jitted function for these arguments while handling signals.
 
-    The call that follows finds it compiled.
+    The next call with such arguments finds it compiled.
 
     Returns:
-        The compiled program; None after an error.
+        the compiled program; None after an error.
     """
     lowered, compiled = function.lower(*args), []
     _aside(lambda: compiled.append(lowered.compile()))
@@ -79,7 +79,7 @@ def compile_ahead(function: Any, *args: Any) -> Any:
 
 
 def _aside(work: Callable[[], Any]) -> None:
-    """Do it in a thread and wait for that. Its errors come up again where the outcome is used."""
+    """Do work in a thread and wait for it. Its errors are dropped: they recur where the outcome is used."""
     done = threading.Event()
 
     def target() -> None:
@@ -89,7 +89,7 @@ def _aside(work: Callable[[], Any]) -> None:
 
     threading.Thread(target=target, daemon=True).start()
     try:
-        while not done.wait(0.5):  # with a limit, for platforms on which a wait without is deaf
+        while not done.wait(0.5):  # on some platforms a wait without a timeout blocks signals
             pass
     except BaseException:
         atexit.register(_exit_unless, done)

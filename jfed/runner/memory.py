@@ -1,7 +1,7 @@
-"""How many runs share a block: the default number, halved until the program fits into memory.
+"""The number of runs in a block: the default number, halved until the program fits into memory.
 
-What a program needs is XLA's own analysis of it, which is at hand only when it has been compiled; so a group of units
-is begun with its planned blocks, and cut into smaller ones if they turn out too large.
+A program's need comes from XLA's own analysis, which exists only once the program is compiled. A group of units
+therefore starts with its planned blocks, which are cut into smaller ones if they turn out too large.
 """
 
 import logging
@@ -17,17 +17,17 @@ from jfed.core.errors import ConfigError
 from jfed.engine.simulate import clock, program
 from jfed.runner.units import Layout, Unit, cut, halved
 
-SHARE = 0.8  # of what is free: allocators need some room, and the analysis leaves out what the host holds
+SHARE = 0.8  # of the free memory: allocators need some room, and the analysis leaves out what the host holds
 
 log = logging.getLogger("jfed")
 
 
 class TooLarge(Exception):
-    """A block that would not fit."""
+    """A block that would not fit into memory."""
 
 
 def needed(compiled: Any) -> int:
-    """Bytes that a compiled program needs on each device: arguments, results and temporaries; 0 if XLA does not say."""
+    """Return the bytes that a compiled program needs on each device, temporaries included; 0 if XLA gives none."""
     found = compiled and compiled.memory_analysis()
     if not found:
         return 0
@@ -36,7 +36,7 @@ def needed(compiled: Any) -> int:
 
 
 def available(devices: int) -> int:
-    """Bytes at hand for a program on each of so many devices. CPU devices share those of the machine or container."""
+    """Return the free bytes for a program on each device; CPU devices share those of the machine or container."""
     stats = jax.devices()[0].memory_stats()
     if stats and "bytes_limit" in stats:
         return int(stats["bytes_limit"] - stats["bytes_in_use"])
@@ -44,36 +44,38 @@ def available(devices: int) -> int:
 
 
 def _left_to_container() -> int:
-    """What Linux's control group leaves; a very large number elsewhere."""
+    """Return the bytes that Linux's control group has left; a very large number without a limit."""
     try:
         limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
         used = int(Path("/sys/fs/cgroup/memory.current").read_text())
         return max(int(limit) - used, 0)
-    except (OSError, ValueError):  # there is none, or it says "max"
+    except (OSError, ValueError):  # no control group, or the limit "max"
         return 1 << 62
 
 
 def check(compiled: Any, devices: int, unit: Unit, layout: Layout) -> None:
-    """Refuse a block that would not fit, unless its size was asked for or it holds one run only.
+    """Check that a block fits into memory, unless its size was given or it holds a single run.
 
-    Arguments that are in memory already are counted again: a cautious reading.
+    Arguments that are already in memory are counted again, which errs on the safe side.
 
     Raises:
-        TooLarge: with both numbers.
+        TooLarge: the block would not fit.
     """
     want, have = needed(compiled), int(SHARE * available(devices))
     if want > have and layout.block_size is None and unit.block_size > 1:
-        raise TooLarge(f"Blocks of {unit.block_size} runs need {size(want)} on each device, and {size(have)} are free")
+        raise TooLarge(
+            f"Blocks of {unit.block_size} runs need {size(want)} on each device, and {size(have)} can be used"
+        )
 
 
 def fitted(group: Sequence[Unit], layout: Layout, compute: Callable[[Sequence[Unit]], None]) -> Sequence[Unit]:
-    """Compute a compile group, in smaller blocks if those planned are too large.
+    """Compute a compile group, in smaller blocks if the planned ones are too large.
 
     Returns:
-        The group as it was computed.
+        the group in the blocks in which it was computed.
 
     Raises:
-        ConfigError: memory ran out all the same; the message says which block size would fit.
+        ConfigError: memory ran out nevertheless; the message gives a block size that would fit, if there is one.
     """
     while True:
         try:
@@ -98,7 +100,7 @@ def _advice(group: Sequence[Unit]) -> str:
                 f"Memory ran out with blocks of {runs} runs. Blocks of {smaller} need {size(want)} on each device,"
                 f" which would fit: set block_size to {smaller} (--block-size {smaller})."
             )
-    return f"Memory ran out with blocks of {runs} runs, and not even one run would fit into what is free now."
+    return f"Memory ran out with blocks of {runs} runs, and even a single run would not fit into the free memory."
 
 
 def _compiled(unit: Unit, devices: int) -> Any:
@@ -110,7 +112,7 @@ def _compiled(unit: Unit, devices: int) -> Any:
 
 
 def size(count: float) -> str:
-    """Bytes as people say it."""
+    """Return a number of bytes as text, such as "1.5 GB"."""
     for unit in ("bytes", "kB", "MB"):
         if count < 1024:
             return f"{count:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""What comes out of a unit: its numbers by the names that every result uses, and what its runs are."""
+"""The results of a unit: its numbers by the names that all results use, and the identities of its runs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,13 +24,13 @@ def part(
     """Return a unit's results.
 
     Args:
-        unit: what was computed.
-        rows: of its runs among those that were computed side by side.
-        whole: everything recorded, and the final state, by name ("record.num_steps", "state.times_selected").
-        shown: names of what selector and controller show of their states.
-        sizes: images of each client, (runs, K).
-        called: what each kind of run is called; see `identity.called`.
-        seconds: that the unit took, together with those that were computed side by side.
+        unit: unit that was computed.
+        rows: its runs among those of the units computed side by side.
+        whole: records and final state by name ("record.num_steps", "state.times_selected").
+        shown: names of the values watched in the states of selector and controller.
+        sizes: number of images of each client, (runs, K).
+        called: names of each kind of run; see `identity.called`.
+        seconds: duration of the computation of the units side by side.
     """
     config, spec = unit.config, unit.spec
     rounds = np.arange(1, config.num_rounds + 1)

@@ -1,4 +1,4 @@
-"""A command's work: what is in place is found, what is missing is computed and put in place, and all is returned."""
+"""Run a set of points: find finished runs, compute the missing ones, and return all of them as one dataset."""
 
 from __future__ import annotations
 
@@ -42,28 +42,28 @@ def run(
 ) -> xr.Dataset:
     """Run every point on every seed and return all results.
 
-    With `out`, finished units are kept and unfinished ones leave checkpoints: the same call goes on from there, to the
-    same bits. Ctrl-C and SIGTERM then end it after the chunk of rounds that is running, a second Ctrl-C at once.
+    With `out`, finished units are stored and unfinished ones leave checkpoints, from which the same call resumes, to
+    the same bits. Ctrl-C and SIGTERM then end it after the current chunk of rounds; a second one ends it at once.
 
     Args:
-        points: from `jfed.sweep`.
-        seeds: from 0 to 2^32 - 1.
-        out: directory of results; units found there are not computed again. None keeps them in memory.
-        layout: how work is cut up; the defaults suit most.
-        data_dir: where data sets are.
-        progress: show a bar on stderr, or a line a minute if that is no terminal.
+        points: points from `jfed.sweep`.
+        seeds: numbers from 0 to 2^32 - 1, or `prng.Seeds`.
+        out: directory of results; runs found there are not computed again. None keeps results in memory.
+        layout: how runs are grouped into blocks and chunks; the defaults suit most work.
+        data_dir: directory of the data sets.
+        progress: whether to show a bar on stderr, or a line a minute if stderr is no terminal.
 
     Returns:
-        As `jfed.load`, the runs asked for only.
+        the requested runs, as `jfed.load` returns them.
 
     Raises:
-        ConfigError: a setting that cannot be run, or another process writes to `out`; nothing has been computed then.
+        ConfigError: a setting cannot be run, or another process writes to `out`; nothing has been computed then.
         StorageError: a result cannot be written.
-        Unfinished: `Layout.max_seconds` is over.
-        KeyboardInterrupt: by a signal.
+        Unfinished: `Layout.max_seconds` have passed.
+        KeyboardInterrupt: a signal ended the call.
     """
     layout = layout or Layout()
-    require(layout.max_seconds is None or out is not None, "max_seconds needs out: what is left would be lost.")
+    require(layout.max_seconds is None or out is not None, "max_seconds needs out: unfinished work would be lost.")
     leaving, points = Leaving(layout.max_seconds), list(points)
     groups = ask(points, seeds, layout, data_dir)
     names = _names(groups)
@@ -87,21 +87,21 @@ def run(
 
 
 def _names(groups: Sequence[Asked]) -> dict[str, list[dict[str, Any]]]:
-    """Return what the command calls each kind of run."""
+    """Return, by kind of run, the names that the command gives it; see `identity.called`."""
     own = {(id(run.point), run.kind.id): run for group in groups for run in group.runs}.values()
     return called([run.point for run in own], [run.kind for run in own])
 
 
 def _known(host: Host, runs: Sequence[Run]) -> index.Index:
-    """Return what is in place; say once if other code of the engine made some of what is asked for."""
+    """Return the stored runs; warn once if some of the requested ones were made by different engine code."""
     assert host.out is not None
     known = index.survey(host.out, store.files(host.out / "results"), set_aside=True)
     places = [known.place(run.id, host.layout.record_selected) for run in runs]
     if any(place and known.engines[place.path] != code.engine_digest() for place in places) and not host.warned:
         host.warned = True
         log.warning(
-            f"Some results in {host.out} were made by other code of the engine of the same version: if its numbers have"
-            " changed, raise ENGINE_VERSION."
+            f"Some results in {host.out} were made by different engine code of the same version: raise ENGINE_VERSION"
+            " if the code computes other numbers now."
         )
     return known
 
@@ -111,7 +111,7 @@ def _missing(runs: Sequence[Run], known: index.Index, layout: Layout) -> list[Ru
 
 
 def _needless(folder: Path, known: index.Index) -> bool:
-    """Return whether checkpoints cannot be gone on from, or lead to what is in place."""
+    """Return whether a folder of checkpoints cannot be resumed or holds only finished runs."""
     block = checkpoint.begun(folder)
     return block is None or all(known.place(run, block.get("record_selected")) for run in block["runs"])
 
@@ -119,7 +119,7 @@ def _needless(folder: Path, known: index.Index) -> bool:
 def _compute_missing(
     groups: Sequence[Asked], known: index.Index, host: Host, progress: bool, points: Sequence[Point]
 ) -> None:  # fmt: skip
-    """Compute what is not in place, and enter it; say in the manifest what was done, also of an interrupted command."""
+    """Compute the missing runs and enter them in the index and the manifest, even if the command is interrupted."""
     assert host.out is not None
     started = time.perf_counter()
     done = {run.id for group in groups for run in group.runs} - {
@@ -146,7 +146,7 @@ def _compute_missing(
 
 
 def _whole(runs: Sequence[Run], known: index.Index, host: Host) -> xr.Dataset:
-    """Return the runs that were asked for, each under the names that this command gives it."""
+    """Return the requested runs, each under the names that this command gives it."""
     if host.out is None:
         for path, part in host.parts.items():
             known.add(path, part)
@@ -158,7 +158,7 @@ def _whole(runs: Sequence[Run], known: index.Index, host: Host) -> xr.Dataset:
 
 
 def _compute_all(groups: Sequence[Sequence[Unit]], host: Host, runs: int, progress: bool) -> None:
-    """Compute units by compile group, and put each into `host.parts` and, where there is a directory, in place."""
+    """Compute units by compile group; keep each result in `host.parts` and, with a directory, in its file."""
     left = sum(len(unit.runs) for group in groups for unit in group)
     work = [-(-len(group) // len(jax.devices())) * group[0].config.num_rounds for group in groups if group]
     with Watch(work, runs, runs - left, progress) as host.watch:
@@ -170,7 +170,7 @@ def _compute_all(groups: Sequence[Sequence[Unit]], host: Host, runs: int, progre
 
 
 def _compute_units(group: Sequence[Unit], host: Host) -> None:
-    """Compute those units of a compile group that are not done."""
+    """Compute the units of a compile group that are not done."""
     missing = [unit for unit in group if _path(unit, host) not in host.parts]
     try:
         for unit, part in compute_group(missing, host) if missing else ():

@@ -1,4 +1,4 @@
-"""From a config to its program and its arrays: the static half, the dynamic half, and what training cannot be."""
+"""The program and the arrays of a config: its static half, its dynamic half, and checks of its training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,18 +25,18 @@ CHUNK_ROUNDS = {False: 500, True: 25}
 
 @dataclass(frozen=True)
 class Layout:
-    """How work is laid out; recorded with the results, and no part of what they mean.
+    """The layout of a computation; it is recorded with the results and does not change what they mean.
 
     Attributes:
-        block_size: runs of a block; None means 64, or with training 1 on a CPU and 16 elsewhere (for fewer runs the
-            next power of two), halved until the program fits into memory. What was begun in smaller blocks goes on
-            in them, so that more seeds leave full blocks as they are.
-        chunk_rounds: rounds between two looks by the host, at most; None means 500 (25 with training). A chunk that
-            would take longer than ten seconds is cut shorter.
+        block_size: runs per block; None means 64, or with training 1 in the lane "sequential" and 16 in "vmapped" (for
+            fewer runs the next power of two), halved until the program fits into memory. With None, blocks that have
+            checkpoints resume at their own size.
+        chunk_rounds: most rounds of a chunk; None means 500 (25 with training). A chunk that would take longer than
+            ten seconds is made shorter.
         lane: "sequential" or "vmapped"; None means sequential on a CPU, else vmapped.
-        record_selected: keep the cohort of every round.
-        checkpoint_s: seconds between two checkpoints, at least; 0 writes one after every chunk.
-        max_seconds: leave with `Unfinished` at the end of the chunk in which this time is up; None means never.
+        record_selected: whether to keep the cohort of every round.
+        checkpoint_s: least number of seconds between two checkpoints; 0 writes one after every chunk.
+        max_seconds: time limit; the chunk in which it is reached ends with `Unfinished`. None means no limit.
     """
 
     block_size: int | None = None
@@ -90,7 +90,7 @@ def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None) 
 
 
 def slots_bound(config: Config) -> int:
-    """Return a static bound on the cohort, a power of two so that sweeps over k share a program."""
+    """Return a static bound on the cohort's size: a power of two, so that sweeps over k share a program, or K."""
     most = config.selector.slots(configs.problem(config))
     return min(config.num_clients, 1 << (most - 1).bit_length())
 
@@ -98,14 +98,14 @@ def slots_bound(config: Config) -> int:
 def check_training(
     point: Point, spec: Spec, seeds: Sequence[prng.Seeds], data_dir: str | None
 ) -> tuple[int, int]:  # fmt: skip
-    """Return how wide the tables of clients' and of test images are, after refusing training that cannot be run."""
+    """Check that training can be run; return the widths of the tables of clients' images and of test images."""
     training, control = point.config.training, point.config.controller
     algorithm = build(spec).algorithm
     estimates = algorithm is not None and algorithm.estimates
     require(
         estimates or not control.needs_estimates(),
-        'Adaptive tau, and the stop rule "best", need clients that make estimates: set training.algorithm to that of'
-        ' "adaptive", or a fixed tau and another stop rule.',
+        'Adaptive tau, and the stop rule "best", need clients that make estimates: set training.algorithm to'
+        ' "adaptive", or fix tau and choose another stop rule.',
     )
     name = point.coords.get("method", catalog.label(point.config.selector))
     facts.check(build(spec).selector, name, training is not None)
@@ -118,7 +118,7 @@ def check_training(
         return 0, 0
     require(
         estimates or training.final_model != "best",
-        'To return the best model needs clients that estimate it: set training.algorithm to that of "adaptive".',
+        'final_model "best" needs clients that estimate losses: set training.algorithm to "adaptive".',
     )
     data = feed.federated(training, [point.config] * len(seeds), [int(s.data) for s in seeds], data_dir)
     return data.index.shape[2], data.test_index.shape[1]

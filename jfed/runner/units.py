@@ -1,7 +1,7 @@
-"""From points and seeds to units: the pieces of work that are computed, stored, skipped and resumed.
+"""Units of work, planned from points and seeds: the pieces that are computed, stored, skipped and resumed.
 
-Points with the same static half form a compile group. In a group, (seed, point) is flattened to one run axis, seeds
-slowest so that more seeds leave the earlier units as they are, and cut into blocks of a fixed size.
+Points with the same static half form a compile group. In a group, (seed, point) is flattened to one run axis, with
+seeds slowest so that more seeds leave the earlier units as they are, and cut into blocks of a fixed size.
 """
 
 import dataclasses
@@ -35,11 +35,11 @@ class Unit:
 
     Attributes:
         group: number of its compile group in the sweep.
-        spec: its program.
-        runs: at most `block_size` of them.
-        block_size: the last block is padded to it.
-        widths: of the tables of clients' and of test images, the same for all units of a group.
-        data_dir: where data sets are.
+        spec: spec of its program.
+        runs: its runs, at most `block_size`.
+        block_size: number of runs to which the block is padded.
+        widths: widths of the tables of clients' images and of test images, the same for all units of a group.
+        data_dir: directory of the data sets.
     """
 
     group: int
@@ -51,21 +51,21 @@ class Unit:
 
     @property
     def config(self) -> Config:
-        """The first run's config: horizon and evaluation are the same for all."""
+        """The first run's config; the horizon and the evaluated rounds are the same for all."""
         return self.runs[0].point.config
 
     @functools.cached_property
     def id(self) -> str:
-        """Names the unit by its runs and their layout, on every machine alike."""
+        """The unit's name, made from its runs and their layout; the same on all machines."""
         return configs.digest([[run.id for run in self.runs], self.block_layout()])
 
     def block_layout(self) -> dict[str, Any]:
-        """Return what must be the same for a block to go on from where another process left it."""
+        """Return the settings that must be the same to resume a block that another process left."""
         spec = self.spec
         return {"block_size": self.block_size, "lane": spec.lane, "record_selected": spec.record_selected}
 
     def block(self) -> Block:
-        """The runs' arrays, padded by repeating the last run; where they train, copies have no images: no work."""
+        """Return the runs' arrays, padded with copies of the last run; in training, copies have no images: no work."""
         runs = [*self.runs, *[self.runs[-1]] * (self.block_size - len(self.runs))]
         params = jax.tree.map(lambda *xs: np.stack(xs), *(run_params(r.point.config) for r in runs))
         seeds = jax.tree.map(lambda *xs: np.stack(xs), *(r.seeds for r in runs))
@@ -80,7 +80,7 @@ class Unit:
         return Block(seeds, params, num_samples, data.index, data.test_index, data.num_test * real)
 
     def pool(self, num_devices: int = 1) -> Pool:
-        """The images that all blocks share, training images first, on each of the first devices."""
+        """Return the images that all blocks share, training images first, on each of the first devices."""
         training = self.config.training
         if training is None:
             return Pool()
@@ -91,14 +91,14 @@ class Unit:
 
 
 class Asked(NamedTuple):
-    """All runs of a compile group, whether they are in place or not.
+    """All runs of a compile group, whether they are finished or not.
 
     Attributes:
         group: its number in the sweep.
-        spec: its program.
-        runs: seeds slowest, so that more seeds leave the earlier blocks as they are.
-        widths: of the tables of clients' and of test images.
-        data_dir: where data sets are.
+        spec: spec of its program.
+        runs: its runs, with seeds slowest, so that more seeds leave the earlier blocks as they are.
+        widths: widths of the tables of clients' images and of test images.
+        data_dir: directory of the data sets.
     """
 
     group: int
@@ -111,24 +111,24 @@ class Asked(NamedTuple):
 def plan(
     points: Sequence[Point], seeds: Iterable[int | prng.Seeds], layout: Layout, data_dir: str | None = None
 ) -> list[Unit]:
-    """Return all units of a sweep, as if nothing of it were in place; see `ask`."""
+    """Return all units of a sweep, as if none of its runs were finished; see `ask`."""
     return [unit for group in ask(points, seeds, layout, data_dir) for unit in blocks(group, layout)]
 
 
 def ask(
     points: Sequence[Point], seeds: Iterable[int | prng.Seeds], layout: Layout, data_dir: str | None = None
 ) -> list[Asked]:
-    """Return all runs of a sweep by compile group. Every setting and partition is checked before anything compiles.
+    """Return all runs of a sweep by compile group, after checking every setting and partition.
 
     Args:
-        points: at least one.
-        seeds: at least one; an int seeds everything, `prng.seeds` sets streams apart.
+        points: at least one point.
+        seeds: at least one seed; an int seeds all streams, `prng.seeds` seeds them separately.
         layout: see `Layout`.
-        data_dir: where data sets are.
+        data_dir: directory of the data sets.
 
     Raises:
-        ConfigError: a setting that cannot be run.
-        DataError: data that cannot be had, or too few images.
+        ConfigError: a setting cannot be run.
+        DataError: data cannot be obtained, or there are too few images.
     """
     every = [s if isinstance(s, prng.Seeds) else prng.seeds(s) for s in seeds]
     _check(points, every, layout)
@@ -154,7 +154,7 @@ def ask(
 
 
 def _check(points: Sequence[Point], seeds: Sequence[prng.Seeds], layout: Layout) -> None:
-    """Refuse a sweep whose points or seeds cannot be told apart, and a layout that cannot be."""
+    """Refuse a sweep whose points or seeds cannot be told apart, and a layout with impossible values."""
     require(len(points) > 0 and len(seeds) > 0, "There is nothing to run: give at least one scheme and one seed.")
     require(len({tuple(map(int, s)) for s in seeds}) == len(seeds), "A seed is listed twice.")
     seen: set[str] = set()
@@ -178,13 +178,13 @@ def _check(points: Sequence[Point], seeds: Sequence[prng.Seeds], layout: Layout)
 def blocks(
     group: Asked, layout: Layout, done: Container[str] = (), begun: Iterable[Mapping[str, Any]] = ()
 ) -> list[Unit]:
-    """Return the units of those runs of a group that are not in place.
+    """Return the units of the unfinished runs of a group.
 
     Args:
-        group: of `ask`.
+        group: compile group from `ask`.
         layout: see `Layout`.
-        done: ids of runs that are in place.
-        begun: blocks of which there are checkpoints ("runs", `block_layout`), which go on as they are.
+        done: ids of the finished runs.
+        begun: blocks that have checkpoints ("runs" and `block_layout`); those that fit the layout resume as they are.
     """
     left = {run.id: run for run in group.runs if run.id not in done}
     units = []
@@ -198,7 +198,7 @@ def blocks(
             left = {run: told for run, told in left.items() if run not in runs}
     if not left:
         return units
-    # Copies that fill a block up take places on an accelerator, though they have no work.
+    # Copies that pad a block take up places on an accelerator, though they have no work.
     filled = 1 << (len(left) - 1).bit_length()
     default = SELECTION_BLOCK if group.spec.training is None else min(TRAINING_BLOCK[group.spec.lane], filled)
     whole = Unit(group.group, group.spec, tuple(left.values()), len(left), group.widths, group.data_dir)

@@ -1,4 +1,4 @@
-"""How long a chunk is, how far a sweep is, and how much time is left."""
+"""The length of chunks, the progress of a sweep, and an estimate of the time left."""
 
 import sys
 import time
@@ -8,26 +8,26 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-CHUNK_S = 10.0  # what a chunk takes, so that progress and Ctrl-C need not wait
+CHUNK_S = 10.0  # duration of a chunk, so that progress and Ctrl-C need not wait long
 GROWTH = 32  # a chunk is at most so many times as long as the last: one quick round may be a fluke
 LINE_S = 60.0  # between two lines in a log
 
 
 class Pace:
-    """Sizes chunks from the time that rounds take. The first two are of one round: the first one also compiles."""
+    """The size of chunks, from the time that rounds take. The first two have one round: the first one also compiles."""
 
     def __init__(self, most: int) -> None:
-        """At most so many rounds a chunk."""
+        """Limit chunks to `most` rounds."""
         self._most = most
         self._chunks = 0
         self._rounds = 1
 
     def rounds(self) -> int:
-        """Rounds of the next chunk."""
+        """Return the number of rounds of the next chunk."""
         return self._rounds
 
     def took(self, rounds: int, seconds: float) -> None:
-        """A chunk is done."""
+        """Adapt the size to the time that a chunk took."""
         self._chunks += 1
         if self._chunks > 1:
             fitting = int(rounds * CHUNK_S / max(seconds, 1e-9))
@@ -35,15 +35,15 @@ class Pace:
 
 
 class Watch:
-    """Shows progress on stderr: a bar in a terminal, else a line now and then.
+    """Progress on stderr: a bar in a terminal, else a line now and then.
 
-    Work is counted in rounds of a batch of units, as a batch that leaves devices idle takes as long. The time left
-    is that of the work left at the rate seen so far (in this compile group, if it has one yet), and what compiling
-    took, once for each group to come. First chunks, which compile, do not count for rates.
+    Work is counted in rounds of a batch of units, as a batch that leaves devices idle takes as long. The time left is
+    that of the remaining work at the rate so far (of this compile group, if it has one yet), plus the mean compile
+    time for each group to come. First chunks, which compile, do not count for rates.
     """
 
     def __init__(self, work: Sequence[int], runs: int, runs_done: int, show: bool) -> None:
-        """Work of each compile group, runs of the sweep, and how many of them were done before."""
+        """Take the work of each compile group, the number of runs of the sweep, and how many of them are done."""
         self._ahead: list[float] = list(work)
         self._runs, self._runs_done = runs, runs_done
         self._label, self._round, self._rounds = "", 0, 0
@@ -71,7 +71,7 @@ class Watch:
             self._bar.stop()
 
     def group(self, label: str, rounds: int, work: int) -> None:
-        """A compile group begins: what it is called, rounds of each run, and the work left in it."""
+        """Begin a compile group, given its label, the rounds of each run, and the work left in it."""
         self._before = [a + b for a, b in zip(self._before, self._measured, strict=True)]
         self._measured, self._since = [0.0, 0.0], None
         self._label, self._round, self._rounds = label, 0, rounds
@@ -81,11 +81,11 @@ class Watch:
         self._tell()
 
     def again(self) -> None:
-        """The group that has begun will begin once more, cut up in another way."""
+        """Put the current group back: it begins again in smaller blocks."""
         self._ahead.insert(0, self._left)
 
     def chunk(self, round: int, rounds: int) -> None:
-        """A chunk of so many rounds has ended with this round."""
+        """Note the end of a chunk: its last round, and its number of rounds."""
         now = time.monotonic()
         self._round = round
         self._left -= rounds
@@ -97,12 +97,12 @@ class Watch:
         self._tell()
 
     def unit(self, runs: int) -> None:
-        """A unit of so many runs is done, and its result is in place."""
+        """Note that a unit is done and its result is stored, given its number of runs."""
         self._runs_done += runs
         self._tell()
 
     def seconds_left(self) -> float | None:
-        """An estimate; None before there is a rate."""
+        """Return an estimate of the time left; None before there is a rate."""
         seconds, work = (a + b for a, b in zip(self._before, self._measured, strict=True))
         if not work:
             return None
@@ -127,7 +127,7 @@ class Watch:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say it: "50 s", "34 min", "3.2 h"."""
+    """Return seconds as text: "50 s", "34 min", "3.2 h"."""
     if seconds < 99.5:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:.1f} h"

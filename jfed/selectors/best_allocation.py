@@ -1,12 +1,12 @@
 """The best fixed allocation under a fairness quota: the optimum that the regret of E3CS is measured against.
 
-Definition 1 of E3CS (Huang et al. 2022): sigma_t to everybody, the residual R_t = k - K sigma_t to the clients
-with the highest success rates, no probability above 1. It knows the true rates, so it is an oracle; it is run
-on the same draws as the scheme it is compared with, so that the regret is a paired difference.
+Definition 1 of E3CS (Huang et al. 2022): every client has probability sigma_t, and the residual R_t = k - K sigma_t is
+given to the clients with the highest success rates, up to probability 1. The scheme knows the true rates, so it is an
+oracle; it runs on the same draws as the scheme that it is compared with, so that the regret is a paired difference.
 
 *Departures.* The paper does not spell out q*; filling the highest rates up to 1 is what Eq. (38) allows. Equal
-rates are filled in an order drawn once per run. Where not everybody can be asked, the round is one of those who can, as
-in `e3cs`.
+rates are filled in an order drawn once per run. Where some clients are unavailable, the round is one of the available
+clients, as in `e3cs`.
 """
 
 from dataclasses import dataclass
@@ -26,14 +26,23 @@ from jfed.selectors import e3cs
 
 
 class Params(NamedTuple):
-    """Dynamic half: k, and sigma_t K / k per round."""
+    """Dynamic half of the options.
+
+    Attributes:
+        k: cohort size.
+        quota: sigma_t K / k per round.
+    """
 
     k: Int[Array, ""]
     quota: Float[Array, " rounds"]
 
 
 class State(NamedTuple):
-    """Attributes: tie_break: order among equal rates, fixed for the run."""
+    """The selector's state.
+
+    Attributes:
+        tie_break: order among equal rates, fixed for the run.
+    """
 
     tie_break: Float[Array, " clients"]
 
@@ -45,7 +54,7 @@ def allocation(
     sigma: Float[Array, ""],
     available: Bool[Array, " clients"],
 ) -> Float[Array, " clients"]:
-    """Return p* of Eq. (25): sigma for all available, and up to 1 for the highest rates until sum p = k."""
+    """Return p* of Eq. (25): sigma for all available clients, raised to 1 at the highest rates until sum p = k."""
     residual = jnp.maximum(k - ops.count(available) * sigma, 0.0)
     room = jnp.maximum(1.0 - sigma, jnp.finfo(rates.dtype).tiny)
     order = jnp.lexsort((tie_break, -rates, ~available))
@@ -55,7 +64,11 @@ def allocation(
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """Settings of the best fixed allocation. Attributes: quota: as in `e3cs.Options`."""
+    """Settings of the best fixed allocation.
+
+    Attributes:
+        quota: as in `e3cs.Options`.
+    """
 
     names = (Name("best", {}, "quota", "quota, a share of k/K, or inc", words=("inc",), examples=("0", "0.5", "inc")),)
 

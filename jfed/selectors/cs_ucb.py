@@ -3,18 +3,18 @@
 W. Xia, T. Q. S. Quek, K. Guo, W. Wen, H. H. Yang, H. Zhu, "Multi-Armed Bandit Based Client Scheduling for Federated
 Learning", IEEE Transactions on Wireless Communications, 2020. Sec. III, Algorithm 1.
 
-*Notation.* K clients, N a round (here k), r_k = 1 - tau_k / tau_max reward, y_k its mean over z_k rounds, kappa =
-ceil(K / N) initial rounds.
+*Notation.* K: number of clients; N: clients per round (here k); r_k = 1 - tau_k / tau_max: reward; y_k: its mean over
+z_k rounds; kappa = ceil(K / N): number of initial rounds.
 
 *Departures.*
-- Equation (16) has r_k(t - 1): an index slip for the reward of the round that is being recorded.
-- Ties are broken at random. The paper is silent.
-- Only available clients are taken, which is the paper's "modified CS-UCB" (Sec. V-C) where some are not; with all of
-  them available it is Algorithm 1. A client that nobody has seen goes first in any round, not in the first kappa only.
-- `bonus="truncated"` takes the confidence bound of Eq. (26) instead of Eq. (18): the paper does not say which one its
-  modified CS-UCB has.
+- Equation (16) has r_k(t - 1), an index slip: the reward of the current round is meant.
+- Ties are broken at random; the paper does not say how.
+- Only available clients are selected. Where all are available this is Algorithm 1, otherwise the paper's "modified
+  CS-UCB" (Sec. V-C). A client that was never selected comes first in every round, not only in the first kappa.
+- `bonus="truncated"` uses the confidence bound of Eq. (26) instead of Eq. (18): the paper does not say which one its
+  modified CS-UCB uses.
 - Latencies above `tau_max_s`, in a world that has no such limit, count as tau_max.
-- `estimate="truth"` is the best super arm, Eq. (13), as far as it is available: an oracle.
+- `estimate="truth"` is the best super arm of Eq. (13) among the available clients: an oracle.
 """
 
 from dataclasses import dataclass
@@ -35,26 +35,36 @@ from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: k: N; tau_max_s: latency of reward 0."""
+    """Dynamic half of the options.
+
+    Attributes:
+        k: N.
+        tau_max_s: latency of reward 0.
+    """
 
     k: Int[Array, ""]
     tau_max_s: Float[Array, ""]
 
 
 class State(NamedTuple):
-    """Attributes: mean: y; times: z."""
+    """The rewards of each client so far.
+
+    Attributes:
+        mean: y.
+        times: z.
+    """
 
     mean: Float[Array, " clients"]
     times: Int[Array, " clients"]
 
 
 def start(num_clients: int) -> State:
-    """Return estimates before anybody has been seen."""
+    """Return the state before any client has been selected."""
     return State(jnp.zeros(num_clients), jnp.zeros(num_clients, jnp.int32))
 
 
 def learn(state: State, tau_max_s: Float[Array, ""], cohort: Cohort, feedback: Feedback) -> State:
-    """Return the running mean of rewards and its count after this round."""
+    """Return the running means of rewards and their counts after this round."""
     reward = 1 - jnp.minimum(feedback.latency_s, tau_max_s) / tau_max_s
     times = state.times + cohort.selected  # Eq. (17)
     mean = state.mean + (reward - state.mean) / jnp.maximum(times, 1)  # Eq. (16)
@@ -67,14 +77,20 @@ def log_round(view: View) -> Float[Array, ""]:
 
 
 def truncated(state: State, view: View) -> Float[Array, " clients"]:
-    """Return y-hat of Eq. (26): at most 1, and 1 for a client that was never seen."""
+    """Return y-hat of Eq. (26): at most 1, and 1 for a client that was never selected."""
     width = jnp.sqrt(2 * log_round(view) / jnp.maximum(state.times, 1))
     return jnp.where(state.times > 0, jnp.minimum(state.mean + width, 1.0), 1.0)
 
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """Settings of CS-UCB."""
+    """Settings of CS-UCB.
+
+    Attributes:
+        tau_max_s: latency of reward 0.
+        bonus: plain for Eq. (18), truncated for Eq. (26).
+        estimate: ucb, or truth for the oracle of Eq. (13).
+    """
 
     names = (
         Name("cs-ucb"),
@@ -83,7 +99,6 @@ class Options(SelectorOptions):
     )
 
     tau_max_s: float = 5.0
-    """Latency of reward 0."""
     bonus: Literal["plain", "truncated"] = static("plain")
     estimate: Literal["ucb", "truth"] = static("ucb")
 
@@ -108,9 +123,8 @@ class Options(SelectorOptions):
             else:
                 width = jnp.sqrt((params.k + 1) * log_round(view) / jnp.maximum(state.times, 1))
                 index = state.mean + width  # Eq. (18)
-            initial = view.round <= -(
-                -num_clients // params.k
-            )  # Algorithm 1, lines 2 to 8: a group is filled up at random
+            # In the initial rounds clients selected before fill up a group, at random.
+            initial = view.round <= -(-num_clients // params.k)  # Algorithm 1, lines 2 to 8
             index = jnp.where(initial, jax.random.uniform(key, (num_clients,)), index)
             return jnp.where(state.times > 0, index, jnp.inf)
 

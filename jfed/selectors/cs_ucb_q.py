@@ -1,14 +1,14 @@
-"""CS-UCB-Q: upper confidence bounds on speed, plus queues that remember who was promised what.
+"""CS-UCB-Q: upper confidence bounds on speed, plus virtual queues that guarantee each client its share of rounds.
 
 W. Xia, T. Q. S. Quek, K. Guo, W. Wen, H. H. Yang, H. Zhu, "Multi-Armed Bandit Based Client Scheduling for Federated
 Learning", IEEE Transactions on Wireless Communications, 2020. Sec. IV, Algorithm 2.
 
-*Notation.* As in `cs_ucb`; c_k the share of rounds that client k was promised, D_k its virtual queue, beta the weight
-of queues against rewards.
+*Notation.* As in `cs_ucb`; c_k: share of rounds promised to client k; D_k: its virtual queue; beta: weight of queues
+against rewards.
 
 *Departures.*
-- Ties are broken at random: y-hat is cut at 1, where it stays for thousands of rounds at the paper's settings, and
-  until then only ties and queues decide.
+- Ties are broken at random. At the paper's settings y-hat stays at its cap of 1 for thousands of rounds, in which only
+  queues and ties decide.
 - Equation (16) as in `cs_ucb`.
 """
 
@@ -31,7 +31,14 @@ from jfed.selectors import cs_ucb
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: k: N; beta; quota: c; tau_max_s: latency of reward 0."""
+    """Dynamic half of the options.
+
+    Attributes:
+        k: N.
+        beta: weight of the queues.
+        quota: c.
+        tau_max_s: latency of reward 0.
+    """
 
     k: Int[Array, ""]
     beta: Float[Array, ""]
@@ -40,7 +47,12 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """Attributes: seen: rewards so far; queue: D at the beginning of the next round."""
+    """The selector's state.
+
+    Attributes:
+        seen: rewards so far.
+        queue: D at the beginning of the next round.
+    """
 
     seen: cs_ucb.State
     queue: Float[Array, " clients"]
@@ -48,16 +60,19 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """Settings of CS-UCB-Q."""
+    """Settings of CS-UCB-Q.
+
+    Attributes:
+        beta: weight of the queues, in [0, 1]; at most 1 / sqrt(T) for sublinear regret (Theorem 4).
+        quota: c_k, one for all clients or one per client; None: k / (2 K), half of what can be promised to all.
+        tau_max_s: latency of reward 0.
+    """
 
     names = (Name("cs-ucb-q", {}, "beta", "beta, the weight of queues", examples=("0.001",)),)
 
     beta: float = 1e-3
-    """Weight of the queues, in [0, 1]; at most 1 / sqrt(T) for a regret below linear (Theorem 4)."""
     quota: float | tuple[float, ...] | None = None
-    """c_k, the same for all or one per client; None: half of what all can be promised, k / (2 K)."""
     tau_max_s: float = 5.0
-    """Latency of reward 0."""
 
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""
@@ -70,7 +85,7 @@ class Options(SelectorOptions):
         require(
             high < problem.availability or high == problem.availability in (0.0, 1.0),
             f"CS-UCB-Q cannot promise {high:g} of the rounds to a client that is available in"
-            f" {problem.availability:g}.",
+            f" {problem.availability:g} of them.",
         )
         require(
             float(quota.sum()) <= k * (1 + 1e-9),

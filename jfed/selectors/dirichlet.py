@@ -1,12 +1,12 @@
-"""Unfair sampling of controlled strength: clients drawn with probabilities that a Dirichlet law gave them once.
+"""Unfair sampling of controlled strength: selection probabilities drawn once per run from a Dirichlet distribution.
 
 T. Huang, W. Lin, W. Wu, L. He, K. Li, A. Y. Zomaya, "An Efficiency-Boosting Client Selection Scheme for Federated
 Learning With Fairness Guarantee", IEEE Transactions on Parallel and Distributed Systems, 2021. Sec. 6.2.2, Fig. 5.
 
-*Notation.* gamma_2 concentration, q' ~ Dir(gamma_2 1) probabilities: the smaller gamma_2, the less even.
+*Notation.* gamma_2: concentration; q' ~ Dir(gamma_2 1): probabilities, less even the smaller gamma_2 is.
 
-*Departures.* Everything is in log space: at gamma_2 = 0.1 most probabilities would be 0 in floating point. The k
-clients of a round are drawn one after another without replacement, from those available.
+*Departures.* Probabilities are kept as logarithms: at gamma_2 = 0.1 most would be 0 in floating point. The k clients of
+a round are drawn one after another without replacement, from the available ones.
 """
 
 import math
@@ -27,26 +27,38 @@ from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: k: cohort size; gamma2: concentration."""
+    """Dynamic half of the options.
+
+    Attributes:
+        k: cohort size.
+        gamma2: concentration.
+    """
 
     k: Int[Array, ""]
     gamma2: Float[Array, ""]
 
 
 class State(NamedTuple):
-    """Attributes: log_q: logarithms of the probabilities, up to a constant."""
+    """The selector's state.
+
+    Attributes:
+        log_q: logarithms of the probabilities, up to a constant.
+    """
 
     log_q: Float[Array, " clients"]
 
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """Settings of unfair sampling."""
+    """Settings of unfair sampling.
+
+    Attributes:
+        gamma2: concentration; inf would be uniform.
+    """
 
     names = (Name("dirichlet", {}, "gamma2", "gamma2, the concentration", examples=("1",)),)
 
     gamma2: float = 1.0
-    """Concentration; inf would be uniform."""
 
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""

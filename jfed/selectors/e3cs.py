@@ -3,26 +3,26 @@
 T. Huang, W. Lin, L. Shen, K. Li, A. Y. Zomaya, "Stochastic Client Selection for Federated Learning with
 Volatile Clients", IEEE Internet of Things Journal, 2022.
 
-*Notation.* K clients, k a round, w_i exponential weights (here `log_w`), sigma_t fairness quota, R_t =
-k - K sigma_t the residual, eta learning rate, p_i inclusion, S_t overflowed clients, x_i success, alpha_t
-the cap.
+*Notation.* K: number of clients; k: cohort size; w_i: exponential weights (here `log_w`); sigma_t: fairness quota;
+R_t = k - K sigma_t: residual; eta: learning rate; p_i: inclusion probability; S_t: overflowed clients; x_i: success;
+alpha_t: cap.
 
 *Departures.*
-- Everything is in log space: with sigma = 0 the exponent of Eq. (17) reaches thousands and the printed form
-  overflows. The weights are divided by their maximum each round, which Eqs. (18) and (19) do not see.
+- Weights and probabilities are kept as logarithms: with sigma = 0 the exponent of Eq. (17) reaches thousands, and the
+  printed form overflows. The weights are divided by their maximum each round, which does not change Eqs. (18) and (19).
 - Algorithm 2's case search has two misprints (the sum of line 2 is over w', and Eqs. (23)-(24) must compare
-  w / (1 - sigma)). Its solution is the c with sum_i min(1, w_i / e^c) = R / (1 - sigma); it is found without
-  sorting, by adding to S whoever exceeds the cap until nobody does, which ends at the exact solution.
-- `sampler="sequential"` is the paper's `torch.multinomial`: its inclusion probabilities are not p, so the
+  w / (1 - sigma)). Its solution is the c with sum_i min(1, w_i / c) = R / (1 - sigma); it is found without
+  sorting, by adding to S the clients above the cap until there are none, which ends at the exact solution.
+- `sampler="sequential"` is the paper's `torch.multinomial`, whose inclusion probabilities are not p, so that the
   estimate of Eq. (16) is biased. `sampler="exact"` has inclusion probabilities p.
 - `clip_exponent=True` keeps the exponent of Eq. (17) at most 1, which the proof of Theorem 1 assumes and which
   sigma = 0 violates.
 - Mode `faithful` is sequential without the clip; `corrected` is exact with it.
-- In the paper everybody can be asked. Where some cannot, the round is one of the clients A that can: k = min(k, |A|),
-  sigma_t the same share of k / |A|, R_t = k - |A| sigma_t, p = 0 for the others, whose weights wait. Only the K by
-  which Eq. (17) divides R_t is that of all clients: the proof of Theorem 1 adds rounds up with one factor eta / K
-  before all of them (Eqs. 39 to 42), and so still bounds the regret, with these R_t. Over |A|, a return in a round of
-  few would count for more than one in a round of many, and the sum would not be CEP.
+- In the paper all clients are available. Where some are not, the round is one of the available clients A: k is
+  min(k, |A|), sigma_t the same share of k / |A|, R_t = k - |A| sigma_t, and p = 0 for the others, whose weights do not
+  change. Only the K that divides R_t in Eq. (17) counts all clients: the proof of Theorem 1 adds up rounds with a
+  common factor eta / K (Eqs. 39 to 42), and so still bounds the regret, with these R_t. With |A| instead, a return in a
+  round with few available clients would count for more than one in a round with many, and the sum would not be the CEP.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ MAX_EXPONENT = 1e30  # a client of p = 1e-40, drawn once in 1e40 rounds, must no
 
 
 class Params(NamedTuple):
-    """Dynamic half.
+    """Dynamic half of the options.
 
     Attributes:
         k: cohort size.
@@ -59,7 +59,13 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """Attributes: log_w: logarithms of the exponential weights, the largest 0; log_p, overflow: of this round."""
+    """The selector's state.
+
+    Attributes:
+        log_w: logarithms of the exponential weights, the largest 0.
+        log_p: logarithms of this round's p; 0 for clients that are unavailable.
+        overflow: S_t of this round.
+    """
 
     log_w: Float[Array, " clients"]
     log_p: Float[Array, " clients"]
@@ -74,7 +80,7 @@ def quota_schedule(quota: float | str | Sequence[float], num_rounds: int) -> np.
         num_rounds: T.
 
     Raises:
-        ConfigError: unknown schedule, wrong length, or a value outside [0, 1].
+        ConfigError: the schedule is unknown, has a wrong length or has a value outside [0, 1].
     """
     if isinstance(quota, str):
         require(quota == "inc", f"The quota schedule {quota!r} is unknown: give a share of k/K, 'inc' or a list.")
@@ -99,14 +105,14 @@ def above_cap(
     Args:
         log_w: logarithms of weights, the largest about 0.
         target: R / (1 - sigma), from 0 (then all are -inf) to K.
-        guess: any set, to start from; last round's S saves iterations. Eq. (24) for a set smaller than the target
-            never gives too low a cap, since min(1, w_i / c) is at most either of the two. From there S only grows.
+        guess: any set to start from; last round's S saves iterations. For a set smaller than the target Eq. (24) never
+            gives too low a cap, since min(1, w_i / c) is at most 1 and at most w_i / c. From there S only grows.
     """
 
     def solve(over: Bool[Array, " clients"], many: Int[Array, ""]) -> Float[Array, " clients"]:  # Eq. (24)
         rest = jnp.where(over, -jnp.inf, log_w)
         top = jnp.max(rest)
-        base = jnp.where(jnp.isfinite(top), top, 0.0)  # relative to the rest's largest: exact whatever the gaps
+        base = jnp.where(jnp.isfinite(top), top, 0.0)  # relative to the largest of the rest: exact whatever the gaps
         return (log_w - base) - (jnp.log(jnp.sum(jnp.exp(rest - base))) - jnp.log(target - many))
 
     def unfinished(carry: tuple[Array, Array, Array]) -> Bool[Array, ""]:
@@ -131,7 +137,7 @@ def prob_alloc(
     guess: Bool[Array, " clients"],
     available: Bool[Array, " clients"],
 ) -> tuple[Float[Array, " clients"], Bool[Array, " clients"]]:
-    """Return log p and S by Algorithm 2, ProbAlloc; log p is -inf for clients that are away.
+    """Return log p and S by Algorithm 2, ProbAlloc; log p is -inf for clients that are unavailable.
 
     R = 0 gives p = sigma and an empty S.
     """
@@ -146,7 +152,14 @@ def prob_alloc(
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """Settings of E3CS."""
+    """Settings of E3CS.
+
+    Attributes:
+        quota: sigma_t as a share of k/K: a constant, "inc" (0 up to T/4, then 1), or one value per round.
+        eta: learning rate (Table I).
+        sampler: sequential as in the paper, or exact, with inclusion probabilities p.
+        clip_exponent: whether the exponent of Eq. (17) is kept at most 1.
+    """
 
     names = (
         Name("e3cs", {}, "quota", "quota, a share of k/K, or inc", words=("inc",), examples=("0", "0.5", "0.8", "inc")),
@@ -157,8 +170,7 @@ class Options(SelectorOptions):
     )
 
     quota: float | str | tuple[float, ...] = 0.5
-    """sigma_t as a share of k/K: a constant, "inc" (0 up to T/4, then 1), or one value per round."""
-    eta: float = 0.5  # Table I
+    eta: float = 0.5
     sampler: Literal["sequential", "exact"] = static("sequential")
     clip_exponent: bool = static(False)
 
@@ -169,14 +181,14 @@ class Options(SelectorOptions):
         return as_arrays(Params, k=problem.cohort_size, quota=quota, eta=float(self.eta))
 
     def keeps_inclusion(self) -> bool:
-        """Return whether the sampler is exact; the paper's draws otherwise than p says."""
+        """Return whether the sampler is exact; the inclusion probabilities of the paper's sampler are not p."""
         return self.sampler == "exact"
 
     def make(self, dims: Dims) -> Selector:
         """Return the selector."""
 
         def round_of(params: Params, view: View) -> tuple[Int[Array, ""], Float[Array, ""], Float[Array, ""]]:
-            """Return k, sigma and R among the clients that can be asked."""
+            """Return k, sigma and R among the available clients."""
             here = ops.count(view.available)
             k = jnp.minimum(params.k, here)
             sigma = params.quota[view.round - 1] * k / jnp.maximum(here, 1)

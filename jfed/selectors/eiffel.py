@@ -1,32 +1,31 @@
-"""Eiffel: whoever has the highest priority index, within a budget of resources that two pools share.
+"""Eiffel: the clients with the highest priority index, within a resource budget that two pools share.
 
 A. Sultana, M. M. Haque, L. Chen, F. Xu, X. Yuan, "Eiffel: Efficient and Fair Scheduling in Adaptive Federated
 Learning", IEEE TPDS 2022, Algorithm 1 and Eq. (3) to (8).
-`controllers/eiffel` says how it controls the number of local steps.
+`controllers/eiffel` describes its control of the number of local steps.
 
-*Notation.* f_i last known loss, d_i images, c_i compute power, r_i resource demand, t_i age: rounds since client i last
-took part; alpha_i = c_i t_i / r_i; R what a round may demand, kappa the share of it that those selected last may have.
+*Notation.* f_i: last known loss; d_i: images; c_i: compute power; r_i: resource demand; t_i: age, rounds since client i
+last took part; alpha_i = c_i t_i / r_i; R: what a cohort may demand; kappa: share of R for the clients selected last.
 
-*Departures.* Algorithm 1 cannot be run as it is printed. Repaired everywhere:
-- A client's model weighs d_i alpha_i over the sum of it over the selected, where the paper divides by all images
-  (line 13) and the weights do not add up to 1. That is `Training.missing="returned"`; with its default, "all", the sum
-  goes over everybody. `estimating.Options.average` says how to have them as printed.
-- Line 14 stores a gradient as the loss; here it is the loss of the received model. It cannot be below 1e-8.
-- t_i is an age: 1 at first and after taking part, one more with each round missed.
-- Line 22 speaks of those outside the previous selection, which line 21 has overwritten; the selection is the union.
-- A client costs r_i; one that does not fit is passed over, and the next one tried.
-- c_i and r_i have no unit: worlds report them scaled to a mean of 1, so R counts average clients. By default R is k; a
-  pool is filled by whole clients, so that k alike ones make two cohorts of (k - 1) / 2 where k is odd and kappa 1/2.
-- No factor has a printed weight: 1/4 each, with which `raw` is a choice by images where these are many. Ties are broken
-  at random. In the factor of losses a client that has not reported yet counts like the best
-  of those that have.
-What is printed but odd can be chosen, or left:
-- `scaling`: as printed the four factors are added as they are (`raw`), though images in hundreds stand beside ages;
-  `min_max` brings each to [0, 1] over all clients in every round. A factor that is the same for all is then 0.
-- `loss`: the printed index favours a low loss; `high` takes f_i in place of 1 / f_i.
-- `pools`: after the first round, in which everybody takes part, nobody is outside, and (1 - kappa) R is left over
-  (`printed`). `work_conserving` gives what one pool leaves to the other.
-- Eq. (5) speaks of probabilities, Algorithm 1 of a sorted list, which is taken.
+*Departures.* Algorithm 1 cannot be run as it is printed. Repaired in every mode:
+- A client's share in the average is d_i alpha_i over the sum of d_i alpha_i of the clients that returned; the paper
+  divides by all images (line 13), so that shares do not add up to 1. Set `Training.average_over` to "returned"; with
+  its default, "all", the sum is over all clients. `estimating.Options.average` tells how to get the printed shares.
+- Line 14 stores a gradient as the loss; here the client's reported loss is stored. A loss below 1e-8 counts as 1e-8.
+- t_i is an age: 1 at first and after a return, and one more after each other round.
+- Line 22 uses the previous selection after line 21 has overwritten it; here the selection is the union of both pools.
+- A client costs r_i; a client that does not fit is skipped, and the next one is tried.
+- c_i and r_i have no unit: worlds report them scaled to a mean of 1, so R counts average clients. By default R is k.
+  A pool holds whole clients: with equal clients, odd k and kappa = 1/2, each of the two has (k - 1) / 2.
+- The factors' weights are not printed: each is 1/4 here, so that `raw` ranks by images where these are many. Ties are
+  broken at random. In the factor of losses a client that has not reported yet counts like the best that has.
+Printed but odd rules are options:
+- `scaling`: as printed (`raw`) the four factors are added as they are, though images are counted in hundreds and ages
+  in ones; `min_max` scales each to [0, 1] over all clients in every round. A factor that is the same for all is then 0.
+- `loss`: the printed index favours a low loss; `high` uses f_i instead of 1 / f_i.
+- `pools`: where the first round selects all clients, none is outside the previous selection in the second, and
+  (1 - kappa) R is left over (`printed`). `work_conserving` gives what one pool leaves to the other.
+- Eq. (5) is about probabilities and Algorithm 1 about a sorted list; the list is used.
 """
 
 import logging
@@ -48,11 +47,17 @@ from jfed.core.options import as_arrays, static
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 LEAST_LOSS = 1e-8
-SLACK = 1e-6  # of R: what fits but for rounding fits
+SLACK = 1e-6  # share of R: tolerance for the rounding of added demands
 
 
 class Params(NamedTuple):
-    """Dynamic half: R, kappa and the four weights."""
+    """Dynamic half of the options.
+
+    Attributes:
+        budget: R.
+        kappa: share of the pool of clients selected last.
+        weights: of the four factors.
+    """
 
     budget: Float[Array, ""]
     kappa: Float[Array, ""]
@@ -60,12 +65,12 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is known of each client.
+    """The selector's state.
 
     Attributes:
-        last_loss: f_i; minus infinity before client i is heard of.
+        last_loss: f_i; minus infinity before client i reports one.
         age: t_i.
-        previous: who was selected last; everybody at first.
+        previous: the clients selected last; all at first.
     """
 
     last_loss: Float[Array, " clients"]
@@ -75,12 +80,12 @@ class State(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _say(sentence: str) -> None:
-    """Say a sentence once, however often options are checked."""
+    """Log a warning once, however often options are checked."""
     logging.getLogger("jfed").warning(sentence)
 
 
 def scaled(values: Float[Array, " clients"]) -> Float[Array, " clients"]:
-    """Return the values moved and scaled to [0, 1]; 0 where all are the same but for rounding."""
+    """Return the values shifted and scaled to [0, 1]; 0 where all are equal up to rounding."""
     low, high = jnp.min(values), jnp.max(values)
     size = jnp.maximum(jnp.abs(low), jnp.abs(high))
     differ = high - low > 8 * jnp.finfo(values.dtype).eps * size
@@ -95,7 +100,7 @@ def priority(
     weights: Float[Array, "4"],
     options: "Options",
 ) -> Float[Array, " clients"]:
-    """Return the priority index, of which the highest come first; `efficiency` is c_i / r_i."""
+    """Return the priority index; the client with the highest comes first. `efficiency` is c_i / r_i."""
     heard = last_loss > -jnp.inf
     loss = jnp.maximum(jnp.where(heard, last_loss, 1.0), LEAST_LOSS)
     favoured = loss if options.loss == "high" else 1 / loss
@@ -113,7 +118,7 @@ def fill(
     room: Float[Array, ""],
     slack: Float[Array, ""],
 ) -> tuple[Bool[Array, " clients"], Float[Array, ""]]:
-    """Return the clients of `among` that fit into the room, taken in this order, and what they demand together."""
+    """Return the clients of `among` that fit into the room, tried in this order, and their total demand."""
 
     def one(used: Array, client: Array) -> tuple[Array, Array]:
         fits = among[client] & (used + demand[client] <= room + slack)
@@ -125,7 +130,16 @@ def fill(
 
 @dataclass(frozen=True)
 class Options(EveryoneOptions):
-    """Settings of Eiffel."""
+    """Settings of Eiffel.
+
+    Attributes:
+        budget: R, in demands of an average client; None: k.
+        kappa: share of R for the clients selected last.
+        weights: omega, rho, gamma, psi: of loss, images, power over demand, and age.
+        scaling: min_max, or raw as printed.
+        loss: which losses come first: low as printed, or high.
+        pools: printed, or work_conserving, where a pool gets what the other leaves.
+    """
 
     names = (Name("eiffel"),)
     modes = Modes(
@@ -134,13 +148,10 @@ class Options(EveryoneOptions):
     )
 
     budget: float | None = None
-    """R, in demands of an average client; None means k."""
     kappa: float = 0.5
     weights: tuple[float, float, float, float] = (0.25, 0.25, 0.25, 0.25)
-    """omega, rho, gamma, psi: of loss, images, power over demand, and age."""
     scaling: Literal["min_max", "raw"] = static("min_max")
     loss: Literal["low", "high"] = static("low")
-    """Which losses come first."""
     pools: Literal["printed", "work_conserving"] = static("printed")
 
     def params(self, problem: Problem) -> Params:
@@ -157,13 +168,13 @@ class Options(EveryoneOptions):
         low, high = problem.demand
         require(
             low <= largest,
-            f"Eiffel could never select anybody: every client demands at least {low:.3g}, and a pool has"
+            f"Eiffel could never select a client: each demands at least {low:.3g}, and a pool has at most"
             f" {largest:.3g}.",
         )
         if high > largest:
             _say(
-                f"A client may demand up to {high:.3g} of an average one, and Eiffel's larger pool has {largest:.3g}:"
-                " who demands more is never selected after the first round."
+                f"A client may demand up to {high:.3g} times the average, and Eiffel's larger pool has {largest:.3g}:"
+                " clients that demand more than the pool are never selected after the first round."
             )
         return as_arrays(Params, budget=budget, kappa=float(self.kappa), weights=weights)
 
@@ -172,7 +183,7 @@ class Options(EveryoneOptions):
         named = {name: column for column, name in enumerate(dims.features)}
 
         def reported(view: View, name: str) -> Float[Array, " clients"]:
-            """Return what clients report under a name, 1 for everybody in a world without it."""
+            """Return what clients report under a name; 1 for all in a world without it."""
             return view.context[:, named[name]] if name in named else jnp.ones(dims.num_clients, view.context.dtype)
 
         def init(key: PRNGKeyArray, params: Params) -> State:

@@ -1,4 +1,4 @@
-"""Everybody who can be asked, in every round: the participation of plain and of adaptive federated learning."""
+"""All available clients in every round: the participation of plain and of adaptive federated learning."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class Options(EveryoneOptions):
     names = (Name("everybody"),)
 
     def params(self, problem: Problem) -> tuple[()]:
-        """Return nothing, since there is nothing to set."""
+        """Return an empty tuple, since there are no settings."""
         return ()
 
     def make(self, dims: Dims) -> Selector:

@@ -1,14 +1,14 @@
-"""FedCS: the best clients by the truth, by how likely they return or by how fast they are.
+"""FedCS: the clients with the highest true success rates, or with true expected times below a deadline.
 
 T. Nishio, R. Yonetani, "Client Selection for Federated Learning with Heterogeneous Resources in Mobile Edge", ICC 2019.
 
-*Forms.* `rule="success"`, as adapted in Sec. VI-A of E3CS (Huang et al. 2022): always the k clients with the highest
-true success rates; without a quota it is also the best fixed allocation that E3CS's regret is measured against.
-`rule="deadline"`, as adapted in Sec. 6.1 of RBCS-F (Huang et al. 2021), FedCS(3): everybody whose expected exchange
-time in this round is below the deadline, any number of them; `limited=True`: at most the k fastest of these.
+*Forms.* `rule="success"`, as adapted in Sec. VI-A of E3CS (Huang et al. 2022): the k available clients with the highest
+true success rates; without a quota this is also the best fixed allocation that E3CS's regret is measured against.
+`rule="deadline"`, as adapted in Sec. 6.1 of RBCS-F (Huang et al. 2021), FedCS(3): all available clients whose expected
+exchange time in this round is below the deadline; with `limited=True` at most the k fastest of them.
 
-*Departures.* Both are prophetic, so oracles. Equal rates and times are ordered at random once per run: in the paper the
-same 20 of 25 clients are always taken.
+*Departures.* Both rules know the truth, so they are oracles. Equal rates and times are ordered at random once per run:
+in the paper of E3CS the same 20 of 25 clients are always selected.
 """
 
 from dataclasses import dataclass
@@ -28,21 +28,36 @@ from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: k: largest cohort; deadline_s: of expected times."""
+    """Dynamic half of the options.
+
+    Attributes:
+        k: largest cohort.
+        deadline_s: of expected times.
+    """
 
     k: Int[Array, ""]
     deadline_s: Float[Array, ""]
 
 
 class State(NamedTuple):
-    """Attributes: tie_break: order among equals, fixed for the run."""
+    """The selector's state.
+
+    Attributes:
+        tie_break: order among equals, fixed for the run.
+    """
 
     tie_break: Float[Array, " clients"]
 
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """Settings of FedCS."""
+    """Settings of FedCS.
+
+    Attributes:
+        rule: success, or deadline.
+        deadline_s: of the rule "deadline".
+        limited: whether the rule "deadline" selects at most k clients.
+    """
 
     names = (
         Name("fedcs"),
@@ -51,12 +66,10 @@ class Options(SelectorOptions):
 
     rule: Literal["success", "deadline"] = static("success")
     deadline_s: float = 3.0
-    """Of the rule "deadline"."""
     limited: bool = False
-    """Whether the rule "deadline" takes at most k."""
 
     def slots(self, problem: Problem) -> int:
-        """Return the largest cohort's size: k, or K."""
+        """Return the largest cohort's size: k, or K if a deadline alone limits it."""
         unlimited = self.rule == "deadline" and not self.limited
         return problem.num_clients if unlimited else problem.cohort_size
 
@@ -66,7 +79,7 @@ class Options(SelectorOptions):
         return as_arrays(Params, k=self.slots(problem), deadline_s=float(self.deadline_s))
 
     def first_cohort(self, problem: Problem) -> int:
-        """Return k, or 1 under a deadline, below which there may be as few as one client (or none)."""
+        """Return k, or 1 under a deadline, which as few as one client (or none) may meet."""
         return 1 if self.rule == "deadline" else problem.cohort_size
 
     def make(self, dims: Dims) -> Selector:

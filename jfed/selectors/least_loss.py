@@ -3,10 +3,10 @@
 The baseline "LLS" of A. Sultana et al., "Eiffel: Efficient and Fair Scheduling in Adaptive Federated Learning", IEEE
 TPDS 2022, Table 3.
 
-*Departures.* The paper says no more than the name. `loss="last"`: nobody is asked, what counts is the loss that a
-client told when it last took part, and who never did comes first; who is left out keeps an old and larger loss, so
-that the first k to have trained may be chosen for ever. `loss="polled"`: in every round everybody tells its loss of
-the global model, on all its images, which takes no time here. Ties are broken at random.
+*Departures.* The paper gives only the name. `loss="last"`: no client is probed; a client counts with the loss that it
+reported when it last returned, and comes first before its first return. The clients left out keep an old and larger
+loss, so that the first k to have trained may be selected for ever. `loss="polled"`: in every round all available
+clients report the global model's loss on all their images, which takes no time here. Ties are broken at random.
 """
 
 from dataclasses import dataclass
@@ -26,20 +26,32 @@ from jfed.core.types import Cohort, Dims, Feedback, Probe, Problem, View
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: k: cohort size."""
+    """Dynamic half of the options.
+
+    Attributes:
+        k: cohort size.
+    """
 
     k: Int[Array, ""]
 
 
 class State(NamedTuple):
-    """Attributes: last_loss: as told at the last return; minus infinity before the first."""
+    """The selector's state.
+
+    Attributes:
+        last_loss: as reported at the last return; minus infinity before the first.
+    """
 
     last_loss: Float[Array, " clients"]
 
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """Settings of least loss first."""
+    """Settings of least loss first.
+
+    Attributes:
+        loss: last reported, or polled in every round.
+    """
 
     names = (Name("lls"), Name("lls-polled", {"loss": "polled"}))
 
@@ -60,7 +72,7 @@ class Options(SelectorOptions):
 
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
             known = state.last_loss if self.loss == "last" else view.probed
-            # clients without images come last
+            # Clients without images come last.
             loss = jnp.where((view.num_samples > 0) & ~jnp.isnan(known), known, jnp.inf)
             selected = ops.smallest(loss, params.k, view.available, jax.random.uniform(key, loss.shape))
             return state, Cohort(selected, jnp.full(selected.shape, jnp.nan))

@@ -1,9 +1,9 @@
-"""Local accuracy first: the k clients on whose own data the global model is worst.
+"""Lowest local accuracy first: the k clients on whose own data the global model is least accurate.
 
 The "local accuracy based" baseline of Sec. V-C of CS-UCB (Xia et al. 2020), Fig. 6.
 
-*Departures.* Accuracy is measured on a client's training images, since clients keep no test images of their own here.
-Ties are broken at random.
+*Departures.* Accuracy is measured on a client's training images, since the images that clients set aside for
+testing are pooled. Ties are broken at random.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,11 @@ from jfed.core.types import Cohort, Dims, Feedback, Probe, Problem, View
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: k: cohort size."""
+    """Dynamic half of the options.
+
+    Attributes:
+        k: cohort size.
+    """
 
     k: Int[Array, ""]
 

@@ -3,16 +3,16 @@
 Y. J. Cho, J. Wang, G. Joshi, "Towards Understanding Biased Client Selection in Federated Learning", AISTATS
 2022 (arXiv 2010.01243).
 
-*Notation.* d candidates drawn without replacement with probability n_k / n, m selected (here k), F_k local loss
-of the global model.
+*Notation.* d: number of candidates, drawn without replacement with probability n_k / n; m: clients per round (here k);
+F_k: local loss of the global model.
 
 *Forms.* `form="pow-d"`: a candidate reports the loss on all its data. `"cpow-d"`: on b of its images, drawn at
-random. `"rpow-d"`: nobody is asked; a client counts with the mean training loss it reported when it last
-returned, and as infinity if it never did (where clients estimate the loss of the model that they received, with that).
+random. `"rpow-d"`: no client is probed; a client counts with the mean training loss that it reported
+when it last returned (or its loss of the received model, where clients estimate that), and with infinity before.
 
-*Departures.* Ties are broken at random (unseen clients of rpow-d tie). Aggregation is the environment's matter:
-in E3CS's world pow-d runs under deadline aggregation like every rival. E3CS does not say which d it used;
-the default is 30 for K = 100 and k = 20, and d must lie between k and K.
+*Departures.* Ties are broken at random (unseen clients of rpow-d tie). Models are averaged as `Training.average_over`
+says, as for every scheme. E3CS does not say which d it used; the default is 30 for K = 100 and k = 20, and d must lie
+between k and K.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,13 @@ ALL_IMAGES = np.iinfo(np.int32).max
 
 
 class Params(NamedTuple):
-    """Dynamic half: k selected of d candidates, who evaluate b images."""
+    """Dynamic half of the options.
+
+    Attributes:
+        k: cohort size.
+        d: candidates per round.
+        b: images that a candidate of cpow-d evaluates.
+    """
 
     k: Int[Array, ""]
     d: Int[Array, ""]
@@ -43,14 +49,24 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """Attributes: last_loss: as reported at the last return; inf before the first."""
+    """The selector's state.
+
+    Attributes:
+        last_loss: as reported at the last return; inf before the first.
+    """
 
     last_loss: Float[Array, " clients"]
 
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """Settings of power-of-choice."""
+    """Settings of power-of-choice.
+
+    Attributes:
+        d: candidates per round; None: 1.5 k rounded up (30 for k = 20), at most K.
+        b: images that a candidate of cpow-d evaluates.
+        form: pow-d, cpow-d or rpow-d.
+    """
 
     names = (
         Name("pow-d", aliases=("powd",)),
@@ -59,9 +75,7 @@ class Options(SelectorOptions):
     )
 
     d: int | None = None
-    """Candidates a round; None means 1.5 k (30 for k = 20), at most K."""
     b: int = 64
-    """Images that a candidate of cpow-d evaluates."""
     form: Literal["pow-d", "cpow-d", "rpow-d"] = static("pow-d")
 
     def params(self, problem: Problem) -> Params:

@@ -1,22 +1,22 @@
-"""RBCS-F: the fastest clients by their reputation, under a long-run promise to everybody.
+"""RBCS-F: the clients estimated to be fastest, under a guaranteed long-run participation rate for every client.
 
 T. Huang, W. Lin, W. Wu, L. He, K. Li, A. Y. Zomaya, "An Efficiency-Boosting Client Selection Scheme for Federated
 Learning With Fairness Guarantee", IEEE Transactions on Parallel and Distributed Systems, 2021.
 
-*Notation.* N clients (here K), m a round (here k), beta guaranteed rate, V weight of time against queues, Z_n virtual
-queue, c context, H and b of the ridge regression with penalty lambda, alpha exploration, tau-bar lower confidence
-bound of the exchange time.
+*Notation.* N: number of clients (here K); m: clients per round (here k); beta: guaranteed rate; V: weight of time
+against queues; Z_n: virtual queue; c: context; H, b: of the ridge regression with penalty lambda; alpha: exploration;
+tau-bar: lower confidence bound of the exchange time.
 
 *Departures.*
-- alpha_t is a constant: Table 2 gives none, and Lemma 1's schedule has constants that nobody knows.
+- alpha_t is a constant: Table 2 gives no value, and the constants of Lemma 1's schedule are unknown.
 - Ties in Z are broken at random, by the selector's own draw: all queues are 0 at first.
-- Algorithm 2, line 9 has no maximum with 0; Eq. (19) has, and it is taken.
+- Algorithm 2, line 9 lacks the maximum with 0 of Eq. (19), which is taken here.
 - The choice (Algorithm 1) takes the time caps in ascending order and keeps the k longest queues seen so far: the same
-  minimum of P4 in O(N (log N + k)) instead of O(N^2). Where k is a share of N that is O(N^2) too, of smaller steps.
-- H^-1 c comes from an unrolled Cholesky factor of H, on which no rounding piles up over rounds.
-- In a world without features a client's context is the number 1: the regression is then its mean time.
-- `estimate="truth"` puts the true expected times in place of tau-bar: P3 with tau*, an oracle. Under cold start the
-  fair optimum is a Markov decision problem; this one takes each round's contexts as they come.
+  minimum of P4 in O(N (log N + k)) instead of O(N^2). Where k is a share of N it is O(N^2) too, with a smaller factor.
+- H^-1 c is computed from an unrolled Cholesky factor of H, so that no rounding accumulates over rounds.
+- In a world without features a client's context is the number 1: the regression then estimates its mean time.
+- `estimate="truth"` uses the true expected times instead of tau-bar: P3 with tau*, an oracle. With cold starts the fair
+  optimum solves a Markov decision problem; this oracle takes each round's contexts as given.
 """
 
 from dataclasses import dataclass
@@ -35,11 +35,19 @@ from jfed.core.members import Name, SelectorOptions
 from jfed.core.options import as_arrays, static
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
-LEAST_RIDGE = 1e-3  # of less nothing is left beside c c' in single precision
+LEAST_RIDGE = 1e-3  # a smaller penalty is lost beside c c' in single precision
 
 
 class Params(NamedTuple):
-    """Dynamic half: k, and the paper's V, beta, alpha and lambda."""
+    """Dynamic half of the options.
+
+    Attributes:
+        k: cohort size.
+        V: weight of time against queues.
+        beta: guaranteed rate.
+        alpha: exploration.
+        ridge: lambda.
+    """
 
     k: Int[Array, ""]
     V: Float[Array, ""]
@@ -49,7 +57,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """Clients on the last axis.
+    """The selector's state, with clients on the last axis.
 
     Attributes:
         queue: Z.
@@ -86,18 +94,18 @@ def choose(
     Args:
         time: tau-bar, finite and not negative.
         queue: Z.
-        available: who can be asked.
-        k: dynamic.
+        available: clients that can be selected.
+        k: cohort size.
         V: weight of time.
         most: static bound on k.
-        tie_break: of equal queues the client with the smallest goes first.
+        tie_break: among equal queues the client with the smallest comes first.
     """
     k = jnp.minimum(k, ops.count(available))
     number = jnp.arange(time.shape[0])
-    # From here on `time` is what was sorted: XLA may compute the argument once more for another use, rounded otherwise,
-    # and whoever sets the cap would then be above it.
+    # From here on `time` is the sorted array: XLA may compute the argument again for another use, with other rounding,
+    # and the client that sets the cap would then be above it.
     time, order = lax.sort((jnp.where(available, time, jnp.inf), number), num_keys=1)
-    top = jnp.where(jnp.arange(most) < k, -jnp.inf, jnp.inf)  # the k longest queues so far, unordered; no place: inf
+    top = jnp.where(jnp.arange(most) < k, -jnp.inf, jnp.inf)  # the k longest queues so far, unordered; then inf
 
     def enter(top: Array, z: Array) -> tuple[Array, Array]:
         place = jnp.argmin(top)
@@ -106,7 +114,7 @@ def choose(
 
     _, longest = lax.scan(enter, top, queue[order])
     full = (number + 1 >= k) & (number < ops.count(available))
-    # A cap shared by several clients is also tried before all of them have entered: never below its true value.
+    # A cap shared by several clients is also tried before all of them have entered, at no less than its true cost.
     cost = jnp.where(full, V * time - longest, jnp.inf)
     within = jnp.zeros_like(available).at[order].set(time <= time[jnp.argmin(cost)])
     chosen = ops.smallest(-queue, k, among=available & within, tie_break=tie_break)
@@ -115,7 +123,15 @@ def choose(
 
 @dataclass(frozen=True)
 class Options(SelectorOptions):
-    """Settings of RBCS-F."""
+    """Settings of RBCS-F.
+
+    Attributes:
+        V: weight of time against queues.
+        beta: guaranteed rate (Table 2).
+        alpha: exploration.
+        ridge: lambda (Table 2).
+        estimate: ridge, or truth for the oracle.
+    """
 
     names = (
         Name("rbcs-f", {}, "V", "V", examples=("20",)),
@@ -123,9 +139,9 @@ class Options(SelectorOptions):
     )
 
     V: float = 20.0
-    beta: float = 0.15  # Table 2
+    beta: float = 0.15
     alpha: float = 0.1
-    ridge: float = 1.0  # lambda, Table 2
+    ridge: float = 1.0
     estimate: Literal["ridge", "truth"] = static("ridge")
 
     def params(self, problem: Problem) -> Params:
@@ -146,7 +162,7 @@ class Options(SelectorOptions):
         )
         require(
             beta <= problem.availability,
-            f"RBCS-F cannot promise {beta:g} of the rounds to clients that are available in {problem.availability:g}.",
+            f"RBCS-F cannot promise {beta:g} of the rounds to clients available in {problem.availability:g} of them.",
         )
         return as_arrays(
             Params, k=k, V=float(self.V), beta=float(beta), alpha=float(self.alpha), ridge=float(self.ridge)

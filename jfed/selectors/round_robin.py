@@ -1,12 +1,12 @@
-"""Round robin: one group of clients after another, in an order that stays the same.
+"""Round robin: one group of clients after another, in a fixed order.
 
 The baseline of Sec. V-B of CS-UCB (Xia et al. 2020), after H. H. Yang, Z. Liu, T. Q. S. Quek, H. V. Poor, "Scheduling
 Policies for Federated Learning in Wireless Networks", IEEE Transactions on Communications, 2020.
 
 *Departures.*
 - The order is drawn once per run.
-- Where some clients are away, the next k that are there are taken, and the round after goes on behind the last of them;
-  with everybody there and k a divisor of K these are the paper's fixed groups.
+- Where some clients are unavailable, the next k available ones are selected, and the next round starts after the last
+  of them; with all clients available and k a divisor of K these are the paper's fixed groups.
 """
 
 from dataclasses import dataclass
@@ -25,13 +25,22 @@ from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: k: cohort size."""
+    """Dynamic half of the options.
+
+    Attributes:
+        k: cohort size.
+    """
 
     k: Int[Array, ""]
 
 
 class State(NamedTuple):
-    """Attributes: place: of each client in the order; next: the place at which the next round begins."""
+    """The selector's state.
+
+    Attributes:
+        place: of each client in the order.
+        next: the place at which the next round starts.
+    """
 
     place: Int[Array, " clients"]
     next: Int[Array, ""]

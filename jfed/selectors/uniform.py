@@ -3,7 +3,7 @@
 H. B. McMahan, E. Moore, D. Ramage, S. Hampson, B. Aguera y Arcas, "Communication-Efficient Learning of Deep
 Networks from Decentralized Data", AISTATS 2017.
 
-*Departures.* None. Fewer than k available clients: all of them are taken.
+*Departures.* None. If fewer than k clients are available, all of them are selected.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,11 @@ from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 
 class Params(NamedTuple):
-    """Dynamic half. Attributes: k: cohort size."""
+    """Dynamic half of the options.
+
+    Attributes:
+        k: cohort size.
+    """
 
     k: Int[Array, ""]
 

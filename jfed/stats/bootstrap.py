@@ -1,4 +1,4 @@
-"""Bootstrap intervals over seeds: a seed is drawn with all of its rounds, never a round by itself."""
+"""Bootstrap confidence intervals over seeds: whole seeds are resampled, never single rounds."""
 
 import warnings
 from typing import Literal
@@ -24,10 +24,10 @@ def iqm(values: ArrayLike, axis: int = -1) -> np.ndarray:
 
     Args:
         values: n along `axis`.
-        axis: of the values, the last one if not given.
+        axis: axis to average over, the last one by default.
 
     Returns:
-        The shape of the values without `axis`.
+        An array of the values' shape without `axis`.
 
     Source: Agarwal et al. (2021), Deep reinforcement learning at the edge of the statistical precipice.
     """
@@ -52,19 +52,19 @@ def bootstrap_interval(
 
     If the differences are the same on every seed, up to rounding, the percentile interval is that one point, which
     says only that the resamples did not vary; BCa divides by their spread and is NaN. BCa estimates its acceleration by
-    leaving out one seed at a time, which the median answers with two values at most: prefer "percentile" there.
+    leaving out one seed at a time, for which the median takes at most three values: prefer "percentile" there.
 
     Args:
         differences: scheme minus reference on each seed, (n,), in the metric's unit.
-        statistic: what the interval is about.
-        level: of the two-sided interval.
+        statistic: statistic that the interval estimates.
+        level: confidence level, two-sided.
         method: "BCa" (bias-corrected and accelerated) or "percentile".
-        resamples: how often n seeds are drawn with replacement.
-        seed: of the draws; the same seed gives the same interval.
+        resamples: number of resamples of n seeds, drawn with replacement.
+        seed: seed of the resampling; the same seed gives the same interval.
 
     Returns:
         Low and high end, in the metric's unit. NaN for fewer than 3 seeds, if a difference is NaN or infinite (a failed
-        run: to leave it out is a decision for the caller), or where BCa is undefined.
+        run; leaving it out is the caller's decision), or where BCa is undefined.
 
     Raises:
         ValueError: an argument is unusable.
@@ -82,7 +82,7 @@ def bootstrap_interval(
     if np.ptp(x) <= 64 * np.finfo(float).eps * np.abs(x).max():
         return (float(x[0]), float(x[0])) if method == "percentile" else (NAN, NAN)
     with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
-        # Where leaving out a seed never changes the statistic, or all resamples lie on one side of it.
+        # Raised where leaving out a seed never changes the statistic, or all resamples are on one side of it.
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)
         interval = stats.bootstrap(
             (x,),
@@ -95,7 +95,7 @@ def bootstrap_interval(
             rng=np.random.default_rng(seed),
         ).confidence_interval
     low, high = float(interval.low), float(interval.high)
-    # False for NaN too. BCa's ends may also come out in reverse, if nearly all resamples lie on one side.
+    # False for NaN too. BCa's ends may also be reversed, if nearly all resamples are on one side.
     return (low, high) if low <= high else (NAN, NAN)
 
 
@@ -106,24 +106,24 @@ def ratio_of_medians(
     resamples: int = 9999,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Return a percentile interval of median(numerator) / median(denominator), such as rounds to a target.
+    """Return a percentile bootstrap interval of median(numerator) / median(denominator), as of rounds to a target.
 
-    A resample draws seeds, each with both of its values, so that what the seed does to both schemes cancels. Values may
-    be inf, where a run never reached the target (censored). A median that is a mean of two values is inf if either is.
+    A resample draws seeds, each with both of its values, so that a seed's effect on both schemes cancels. Values may
+    be inf, where a run never reached the target (censored). A median that averages two values is inf if either is.
 
     - inf over finite is inf, finite over inf is 0, and any positive value over 0 is inf.
     - inf over inf, and 0 over 0, are undefined. In a resample such a ratio could be anything, so it counts as 0 for the
-      low end and as inf for the high end: the interval can only become wider. To drop these resamples would keep those
-      in which the target was reached. If the ratio of the runs themselves is undefined, so is the interval.
+      low end and as inf for the high end: the interval can only become wider. Dropping these resamples would favour
+      those in which the target was reached. If the ratio of the runs themselves is undefined, so is the interval.
 
-    The ends are resamples, not interpolated between two, which inf would not allow.
+    The ends are ratios of resamples, not interpolated between two, since one may be inf.
 
     Args:
         numerator: one value per seed, (n,), 0 or larger, inf if censored.
         denominator: the same seeds in the same order, in the same unit.
-        level: of the two-sided interval.
-        resamples: how often n seeds are drawn with replacement.
-        seed: of the draws.
+        level: confidence level, two-sided.
+        resamples: number of resamples of n seeds, drawn with replacement.
+        seed: seed of the resampling.
 
     Returns:
         Low and high end, without unit; 0 and inf are possible. NaN for fewer than 3 seeds, if a value is NaN (a failed
@@ -140,7 +140,7 @@ def ratio_of_medians(
         raise ValueError(f"a ratio over seeds needs both values of each seed, got {len(a)} and {len(b)}")
     if (a < 0).any() or (b < 0).any():
         raise ValueError("a ratio of medians needs values of 0 or more")
-    # A NaN among the values makes its median NaN, and the ratio.
+    # A NaN value makes its median NaN, and so the ratio.
     if len(a) < FEWEST_SEEDS or np.isnan(_ratio(a, b)):
         return NAN, NAN
 
@@ -150,7 +150,7 @@ def ratio_of_medians(
     ratios = np.concatenate([_ratio(a[rows], b[rows]) for rows in draws])
     undefined = np.isnan(ratios)
     lows, highs = np.sort(np.where(undefined, 0.0, ratios)), np.sort(np.where(undefined, np.inf, ratios))
-    # Of R sorted resamples the one at position p (R + 1) estimates the quantile p; 1e-9 is for rounding in 1 - level.
+    # Of R sorted resamples the one at position p (R + 1) estimates the quantile p; 1e-9 absorbs rounding in 1 - level.
     rank = max(int((resamples + 1) * (1 - level) / 2 + 1e-9), 1)
     return float(lows[rank - 1]), float(highs[-rank])
 

@@ -23,7 +23,13 @@ CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg}
 
 
 class _Pair(NamedTuple):
-    """One comparison before correction. Attributes: interval: of the difference, by level; n_reference: its runs."""
+    """One comparison before correction.
+
+    Attributes:
+        numbers: results of its tests.
+        interval: confidence interval of the difference, by level.
+        n_reference: number of the reference's runs.
+    """
 
     numbers: Paired
     interval: Callable[[float], tuple[float, float]]
@@ -45,24 +51,24 @@ def compare(
 
     Each pair is compared on the seeds that both have and finished. A run whose score is NaN or
     infinite has failed: it is left out of that pair's numbers and listed, and the pair's verdict is
-    then "failed runs" whatever the p-value, since the seeds that are left favour the scheme that
-    failed. Every test is computed; the verdict follows the corrected p-value of `test`. If the
-    difference is the same on every seed, no t exists and the Wilcoxon test decides.
+    then "failed runs" whatever the p-value, since the remaining seeds favour the scheme that
+    failed. Every test is computed; the verdict follows the corrected p-value of `test`. If `test` is
+    "t" and the difference is the same on every seed, no t exists and the Wilcoxon test decides.
 
     Args:
         frame: one row per (scheme, seed), with columns `scheme`, `seed` and `metric`.
-        metric: the primary metric. To look at several and report the best one voids the p-values.
+        metric: the primary metric. Looking at several and reporting the best one invalidates the p-values.
         baseline: compare every other scheme with this one; None compares all pairs.
         higher_is_better: whether a larger score is better; decides verdicts and seeds won.
-        alpha: family-wise error rate (or false discovery rate), and one minus the intervals' level.
-        test: which test decides, named beforehand: "t" (paired), "wilcoxon" or "sign-flip", which need no normality.
-        correction: "holm" for a list of headlines; "bh" (Benjamini and Hochberg) for exploration: of the differences
-            it shows, a share of alpha may be false.
-        paired: False takes all runs as independent; None does so only if no two schemes share a seed.
+        alpha: familywise error rate ("holm") or false discovery rate ("bh"); one minus the level of the intervals.
+        test: deciding test, named beforehand: "t" (paired), "wilcoxon" or "sign-flip", which need no normality.
+        correction: "holm" for headline results; "bh" (Benjamini and Hochberg) for exploration, where on average a
+            share of up to alpha of the differences shown is false.
+        paired: False takes all runs as independent; None does so only if no compared pair shares a seed.
 
     Raises:
-        ValueError: the frame, metric, baseline or alpha is unusable, or there are fewer than two schemes; `paired`
-            where seeds do not match; a sign-flip test without pairs.
+        ValueError: the frame, metric, baseline or alpha is unusable, or there are fewer than two schemes; a pair
+            shares no seed though others do or `paired` is True; or a sign-flip test has no pairs.
 
     Source: Holm (1979), A simple sequentially rejective multiple test procedure; Benjamini and
     Hochberg (1995); Pratt (1959) for zeros in the signed-rank test; `jfed.stats.intervals` for
@@ -85,14 +91,14 @@ def compare(
         raise ValueError("the sign-flip test needs schemes that share seeds; choose t or wilcoxon")
 
     measured = [(_same_seeds if paired else _any_seeds)(scores[a], scores[b], higher_is_better) for a, b in pairs]
-    # Of equal p-values Benjamini and Hochberg's procedure multiplies none; Holm's the first by their number.
+    # If all p-values are equal, Benjamini and Hochberg's procedure leaves them; Holm's multiplies them by their number.
     enough = seeds_needed(len(pairs) if correction == "holm" else 1, alpha)
     adjust, raw = CORRECTIONS[correction], [_tests(pair.numbers, enough, paired) for pair in measured]
     adjusted = {name: adjust(np.array([p[name] for p in raw])) for name in get_args(Test)}
     decides = [adjusted[_deciding(test, pair.numbers)][i] for i, pair in enumerate(measured)]
     if correction == "holm":
         level = 1 - alpha / len(pairs)
-    else:  # Benjamini and Yekutieli (2005): the false coverage rate of those shown is alpha
+    else:  # Benjamini and Yekutieli (2005): the false coverage rate of the differences shown is alpha
         level = 1 - alpha * max(1, sum(p < alpha for p in decides)) / len(pairs)
 
     rows = []
@@ -104,7 +110,7 @@ def compare(
         if numbers.n > 1 and (numbers.identical or not numbers.constant):
             pointwise, uncut = pair.interval(1 - alpha), pair.interval(level)
         (low, high), is_open = uncut, False
-        # Without a decision there is nothing to agree with; nor if the ranks say the opposite of the mean.
+        # The cut follows the decision, so there must be one, and its direction must not contradict the mean's sign.
         if not np.isnan(decides[i]) and not np.isnan(low) and direction * numbers.difference >= 0:
             low, high, is_open = cut_at_zero(*uncut, rejected=bool(decides[i] < alpha))
         verdict = _verdict(
@@ -152,7 +158,7 @@ def _omnibus(scores: Mapping[str, pd.Series], higher_is_better: bool) -> Friedma
 
 
 def _pairs_by_seed(scores: Mapping[str, pd.Series], pairs: list[tuple[str, str]], asked: bool | None) -> bool:
-    """Return whether to pair: unless no two schemes share a seed."""
+    """Return whether to pair by seed: `asked`, or if that is None, whether any pair shares a seed."""
     if asked is False:
         return False
     apart = [(a, b) for a, b in pairs if scores[a].index.intersection(scores[b].index).empty]
@@ -196,7 +202,7 @@ def _any_seeds(a: pd.Series, b: pd.Series, higher_is_better: bool) -> _Pair:
 
 
 def _tests(numbers: Paired, enough: int, paired: bool) -> dict[str, float]:
-    """Return raw p-values; a test by ranks or signs that could not reach the level has none."""
+    """Return raw p-values, NaN for a rank or sign test that cannot reach the level with so few seeds."""
     able = numbers.n >= enough or numbers.identical or not paired
     ranks, flips = (numbers.p_wilcoxon, numbers.p_sign_flip) if able else (NAN, NAN)
     return {"t": numbers.p_t, "wilcoxon": ranks, "sign-flip": flips}
@@ -209,7 +215,7 @@ def _deciding(test: Test, numbers: Paired) -> Test:
 def _seeds_wanted(d_z: float, alpha: float, num_comparisons: int, fewest: int) -> float:
     try:
         return max(fewest, seeds_for(d_z, alpha=alpha, num_comparisons=num_comparisons))
-    except ValueError:  # no d_z, none at all, or too small for any number of seeds
+    except ValueError:  # d_z is NaN, 0, or too small for any number of seeds tried
         return NAN
 
 
@@ -231,7 +237,7 @@ def _means(scores: Mapping[str, pd.Series], paired: bool) -> tuple[tuple[str, fl
 
 
 def _notes(numbers: Paired, enough: int, paired: bool) -> tuple[str, str]:
-    """Return why there is no t-test, and why no test by ranks or signs; empty if there is one."""
+    """Return why there is no t-test, and why there is no rank or sign test; "" if there is one."""
     if numbers.n < 2 or (not paired and np.isnan(numbers.p_t) and not numbers.constant):
         return "needs >= 2 seeds", "needs >= 2 seeds" if paired else ""
     if numbers.identical:
@@ -241,7 +247,7 @@ def _notes(numbers: Paired, enough: int, paired: bool) -> tuple[str, str]:
 
 
 def _direction(test: Test, numbers: Paired) -> int:
-    """Return which scheme has the larger scores, by what the deciding test looks at."""
+    """Return 1 if the scheme has the larger scores, -1 if the reference has, by ranks or means as the test decides."""
     return numbers.rank_direction if test == "wilcoxon" else int(np.sign(np.nan_to_num(numbers.difference)))
 
 

@@ -1,4 +1,4 @@
-"""What a comparison of schemes holds: rows, the family that they were corrected in, and the group of the best."""
+"""Results of a comparison of schemes: rows, the family in which they are corrected, and the best group."""
 
 from dataclasses import asdict, dataclass
 from typing import Literal
@@ -17,32 +17,55 @@ class Comparison(Paired):
     """One row: `scheme` against `reference`, on the seeds that both finished.
 
     Differences are scheme minus reference in the metric's units, whichever direction is better.
-    A number that does not exist is NaN, and a note beside it says why. Without pairing, t is
-    Welch's, the Wilcoxon test is Mann and Whitney's, what needs pairs is NaN, and n counts runs of
-    the scheme.
+    A number that does not exist is NaN, and a note says why. Without pairing, t is Welch's, the
+    Wilcoxon test is Mann and Whitney's, numbers that need pairs are NaN, and n counts runs of the
+    scheme.
+
+    Attributes:
+        scheme: name of the scheme.
+        reference: name of the scheme that it is compared with.
+        paired: whether scores are paired by seed.
+        n_reference: number of the reference's runs.
+        num_dropped: number of seeds that only one of the two has; 0 without pairing.
+        failed_scheme: seeds at which the scheme's score is NaN or infinite.
+        failed_reference: the same for the reference.
+        low: lower end of the family's interval, cut at 0 to agree with the corrected test (`jfed.stats.intervals`).
+        high: its upper end.
+        open_at_zero: whether an end was cut, so that 0 itself is outside.
+        uncut_low: lower end before the cut; with Holm these are Bonferroni's simultaneous intervals.
+        uncut_high: its upper end.
+        pointwise_low: lower end at level 1 - alpha for this row alone.
+        pointwise_high: its upper end.
+        p_t_adjusted: corrected p-value of the t-test.
+        t_note: why there is no t-test, or "".
+        p_wilcoxon_adjusted: corrected p-value of the Wilcoxon test.
+        rank_note: why there is no Wilcoxon and no sign-flip test, or "".
+        p_sign_flip_adjusted: corrected p-value of the sign-flip test.
+        seeds_wanted: seeds for 80 % power in this family if d_z were the true effect; NaN if there is no d_z, or if
+            more than 100 000 are needed.
+        verdict: on the scheme: better, worse, no difference shown, identical, too few seeds or failed runs.
     """
 
     scheme: str
     reference: str
-    paired: bool  # by seed
+    paired: bool
     n_reference: int
-    num_dropped: int  # seeds that only one of the two has
-    failed_scheme: tuple  # seeds whose score is NaN or infinite
+    num_dropped: int
+    failed_scheme: tuple
     failed_reference: tuple
-    low: float  # the family's interval, cut at 0 to agree with the corrected test (jfed.stats.intervals)
+    low: float
     high: float
-    open_at_zero: bool  # an end was cut, and 0 itself is outside
-    uncut_low: float  # Holm: Bonferroni's, jointly right with probability >= 1 - alpha
+    open_at_zero: bool
+    uncut_low: float
     uncut_high: float
-    pointwise_low: float  # level 1 - alpha for this row alone
+    pointwise_low: float
     pointwise_high: float
     p_t_adjusted: float
     t_note: str
     p_wilcoxon_adjusted: float
-    rank_note: str  # why there is no Wilcoxon and no sign-flip test
+    rank_note: str
     p_sign_flip_adjusted: float
-    seeds_wanted: float  # for 80 % power in this family if d_z were the true effect; NaN: none up to 100 000, or no d_z
-    # On `scheme`: better, worse, no difference shown, identical, too few seeds or failed runs.
+    seeds_wanted: float
     verdict: str
 
 
@@ -50,11 +73,20 @@ class Comparison(Paired):
 class Comparisons:
     """A family of comparisons on one metric, corrected together.
 
-    `schemes` holds each scheme with its mean and the number of its failed runs, in the frame's order;
-    if paired, the mean is over the seeds that all schemes without failures have in common, if there
-    are any. `baseline` is None if `rows` are all pairs. `test` decides the verdicts. `omnibus` is
-    Friedman's test over the seeds that all schemes finished, columns in that order; None with fewer
-    than three schemes or two such seeds. `remarks` are notes on the runs themselves.
+    Attributes:
+        metric: name of the metric.
+        higher_is_better: whether a larger score is better.
+        alpha: familywise error rate, or false discovery rate.
+        baseline: scheme that all others are compared with; None if `rows` are all pairs.
+        test: test that decides the verdicts.
+        correction: correction for multiple comparisons.
+        paired: whether scores are paired by seed.
+        schemes: name, mean and number of failed runs of each scheme, in the frame's order; if paired, the mean is over
+            the seeds that all schemes without failures have in common, if there are any.
+        rows: the comparisons.
+        omnibus: Friedman's test over the seeds that all schemes finished, columns in the order of `schemes`; None
+            without pairing, or with fewer than three schemes or two such seeds.
+        remarks: notes on the runs themselves.
     """
 
     metric: str
@@ -70,7 +102,7 @@ class Comparisons:
     remarks: tuple[str, ...] = ()
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per comparison, every field at full precision, the metric's name in front."""
+        """Return one row per comparison: the metric's name, then every field at full precision."""
         rows = [{"metric": self.metric, **asdict(row)} for row in self.rows]
         frame = pd.DataFrame(rows)
         for column in ("failed_scheme", "failed_reference"):
@@ -80,11 +112,11 @@ class Comparisons:
 
 
 def best_group(comparisons: Comparisons) -> frozenset[str]:
-    """Return the scheme with the best mean, and all those not shown to be worse than it.
+    """Return the scheme with the best mean, and all schemes that were tested against it and not shown to be worse.
 
     Schemes with failed runs are left out. Empty if nothing was tested against the best scheme, if a test says that
     another is better than it (on other seeds, or by ranks), or if `comparisons` has a baseline that is not itself the
-    best: the tests needed are not there.
+    best, so that the tests needed are missing.
     """
     sign = 1.0 if comparisons.higher_is_better else -1.0
     sound = {scheme: sign * mean for scheme, mean, failed in comparisons.schemes if not failed}

@@ -1,9 +1,9 @@
-"""Two schemes that are as good as each other: shown, not concluded from a large p-value.
+"""Tests that two schemes are equally good up to a margin, which a large p-value does not show.
 
 "No difference shown" may only mean too few seeds. These tests take "they differ by the margin or
 more" as the hypothesis to reject. The margin is the smallest difference that would matter, in the
-metric's units. It must be stated before the scores are seen; chosen afterwards, it can always be
-made wide enough.
+metric's units. It must be stated before the scores are seen: chosen afterwards, it can always be
+wide enough.
 """
 
 import math
@@ -18,10 +18,20 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Two one-sided paired t-tests; NaN where a number is undefined, and a note says why.
+    """Result of two one-sided paired t-tests; undefined numbers are NaN.
 
-    `p_lower` tests "the mean difference is `low` or less", `p_upper` "it is `high` or more"; p is
-    the larger. The interval has level 1 - 2 alpha, and lies within (low, high) exactly if p < alpha.
+    Attributes:
+        n: number of seeds.
+        difference: mean difference, scheme minus reference.
+        low: lower margin.
+        high: upper margin.
+        p_lower: p-value of "the mean difference is `low` or less".
+        p_upper: p-value of "the mean difference is `high` or more".
+        p: the larger of the two.
+        interval_low: lower end of the interval at level 1 - 2 alpha, which is within (low, high) exactly if p < alpha.
+        interval_high: its upper end.
+        equivalent: whether p < alpha.
+        note: why there is no t, or "".
     """
 
     n: int
@@ -39,10 +49,16 @@ class Equivalence:
 
 @dataclass(frozen=True)
 class NonInferiority:
-    """One one-sided paired t-test; NaN where a number is undefined, and a note says why.
+    """Result of one one-sided paired t-test; undefined numbers are NaN.
 
-    p tests "the scheme is worse by `margin` or more". `bound` is the one-sided limit at level
-    1 - alpha of the difference, on its worse side: how bad the scheme may yet be.
+    Attributes:
+        n: number of seeds.
+        difference: mean difference, scheme minus reference.
+        margin: smallest loss that matters.
+        p: p-value of "the scheme is worse by `margin` or more".
+        bound: one-sided confidence limit of the difference at level 1 - alpha, on its worse side.
+        non_inferior: whether p < alpha.
+        note: why there is no t, or "".
     """
 
     n: int
@@ -55,13 +71,13 @@ class NonInferiority:
 
 
 def tost(differences: ArrayLike, low: float, high: float, alpha: float = 0.05) -> Equivalence:
-    """Show that the mean difference lies strictly between two margins, by two one-sided t-tests.
+    """Test whether the mean difference is strictly between two margins, by two one-sided t-tests (TOST).
 
-    Both tests must reject at level alpha, and no correction is needed for their being two.
+    Both tests must reject at level alpha, so no correction for two tests is needed.
 
     If the difference is the same on every seed, up to rounding, there is no t and no interval. Each
-    side is then an exact sign test of the differences from its margin: 2^-n where the difference
-    lies strictly inside, 1 where it does not. Four seeds or fewer show nothing at 0.05 in that case.
+    side is then an exact sign test of the differences from its margin: p is 2^-n where the difference
+    is strictly inside, 1 where it is not. Four seeds or fewer show nothing at 0.05 in that case.
 
     Args:
         differences: (n,) finite, scheme minus reference on each seed, in the metric's units.
@@ -70,11 +86,11 @@ def tost(differences: ArrayLike, low: float, high: float, alpha: float = 0.05) -
         alpha: level of each one-sided test, below 0.5.
 
     Returns:
-        NaN and not equivalent for one seed.
+        The test; for one seed, p is NaN and `equivalent` False.
 
     Raises:
         ValueError: the differences are not a finite vector with at least one entry, the margins are
-            not finite with low < high, or alpha lies outside (0, 0.5).
+            not finite with low < high, or alpha is outside (0, 0.5).
 
     Source: Schuirmann (1987), A comparison of the two one-sided tests procedure and the power
     approach for assessing the equivalence of average bioavailability.
@@ -106,10 +122,10 @@ def tost(differences: ArrayLike, low: float, high: float, alpha: float = 0.05) -
 def non_inferiority(
     differences: ArrayLike, margin: float, *, higher_is_better: bool = True, alpha: float = 0.05
 ) -> NonInferiority:
-    """Show that a scheme is not worse than its reference by `margin` or more, by a one-sided t-test.
+    """Test whether a scheme is not worse than its reference by `margin` or more, by a one-sided t-test.
 
-    That is half of `tost`: how much better the scheme may be does not matter. A difference that is
-    the same on every seed is treated as there.
+    This is one half of `tost`: any advantage of the scheme is accepted. A difference that is the
+    same on every seed is treated as in `tost`.
 
     Args:
         differences: (n,) finite, scheme minus reference on each seed, in the metric's units.
@@ -118,13 +134,13 @@ def non_inferiority(
         alpha: level of the test, below 0.5.
 
     Returns:
-        NaN and not non-inferior for one seed.
+        The test; for one seed, p is NaN and `non_inferior` False.
 
     Raises:
         ValueError: the differences are not a finite vector with at least one entry, the margin is
-            not positive and finite, or alpha lies outside (0, 0.5).
+            not positive and finite, or alpha is outside (0, 0.5).
 
-    Source: Schuirmann (1987), whose lower or upper test this is.
+    Source: Schuirmann (1987), of whose two tests this is one.
     """
     d = _checked(differences, alpha)
     if not (math.isfinite(margin) and margin > 0):
@@ -162,14 +178,14 @@ def _mean_and_error(d: np.ndarray, rounding: float) -> tuple[float, float, str]:
     """Return the mean, its standard error (0 if the differences are constant, NaN for one seed), and a note."""
     if d.size < 2:
         return float(d[0]), NAN, "needs >= 2 seeds"
-    # What rounding leaves of a constant difference would give a t in the millions.
+    # The rounding residue of a constant difference would give a t in the millions.
     if np.ptp(d) <= rounding:
         return float(np.median(d)), 0.0, "constant difference"
     return float(np.mean(d)), float(np.std(d, ddof=1)) / math.sqrt(d.size), ""
 
 
 def _p_above(distance: float, error: float, n: int, rounding: float) -> float:
-    """Return the one-sided p-value that the mean lies above a bound, `distance` being the observed excess."""
+    """Return the one-sided p-value for a mean above a bound; `distance` is the observed excess over it."""
     if n < 2:
         return NAN
     if error == 0:

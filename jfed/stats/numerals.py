@@ -1,10 +1,10 @@
-"""Numbers as text: short, but never so short that they say something else."""
+"""Numbers as text: short, but never rounded across a threshold that matters."""
 
 import math
 
 
 def format_p(p: float, alpha: float = 0.05) -> str:
-    """Return a p-value with two digits, "<1e-4" below that, and "" for NaN.
+    """Return a p-value with two significant digits, "<1e-4" if it is smaller, and "" for NaN.
 
     More digits appear where rounding would move it across `alpha` (0.04996 is not "0.050") or to 1.
     """
@@ -20,7 +20,7 @@ def format_p(p: float, alpha: float = 0.05) -> str:
 
 
 def decimals_for(scales: list[float]) -> int:
-    """Return the number of decimals that shows two digits of the smallest finite positive scale (0 to 12)."""
+    """Return how many decimals show two digits of the smallest finite positive scale, 0 to 12; 3 if there is none."""
     usable = [scale for scale in scales if math.isfinite(scale) and scale > 0]
     if not usable:
         return 3
@@ -28,7 +28,7 @@ def decimals_for(scales: list[float]) -> int:
 
 
 def format_number(value: float, decimals: int) -> str:
-    """Return fixed decimals; a value that would round to 0 keeps one digit, a very large one four; "" for NaN."""
+    """Return a number with fixed decimals, one digit if it would round to 0, four if it is very large; "" for NaN."""
     if math.isnan(value):
         return ""
     if abs(value) >= 1e12:
@@ -49,7 +49,7 @@ def format_interval(low: float, high: float, decimals: int, open_at_zero: bool =
 
 
 def format_seeds(seeds: tuple, most: int = 8) -> str:
-    """Return seeds in words, a long list cut short."""
+    """Return a list of seeds as text, of which at most `most` are named."""
     shown = ", ".join(map(str, seeds[:most]))
     rest = len(seeds) - most
     return f"{shown} and {rest} more" if rest > 0 else shown

@@ -1,8 +1,8 @@
-"""Do any of several schemes differ at all, and by how much must their mean ranks differ?
+"""Friedman's test of whether any of several schemes differ, and Nemenyi's critical difference of mean ranks.
 
-Friedman's test with Iman and Davenport's correction, and Nemenyi's critical difference, as Demsar
-(2006) recommends them. There each row is a data set, drawn independently of the others, and the
-conclusion reaches to further data sets. Here each row is a seed. **The seeds of one data set are not
+The test has Iman and Davenport's correction, and both are used as Demsar (2006) recommends. There each
+row is a data set, drawn independently of the others, and the conclusion extends to further data sets.
+Here each row is a seed. **The seeds of one data set are not
 independent data sets: they share its examples, its split into training and test and its difficulty,
 and differ only in what the seed draws. The conclusion therefore holds for that data set and its
 random draws only, however many seeds there are.**
@@ -18,16 +18,25 @@ from scipy import stats
 from jfed.results.frames import require_alpha
 
 NAN = float("nan")
-FEW = 10  # seeds below which the F distribution errs too often
+FEW = 10  # with fewer seeds the F test's type I error rate exceeds its level
 RESAMPLES = 20_000
 
 
 @dataclass(frozen=True)
 class Friedman:
-    """Friedman's test of n seeds and k schemes; NaN where a number is undefined, and a note says why.
+    """Result of Friedman's test; undefined numbers are NaN.
 
-    Mean ranks are in the columns' order, 1 is best. chi2 has k - 1 degrees of freedom; F has
-    k - 1 and (k - 1)(n - 1), and is infinite if all seeds rank the schemes alike.
+    Attributes:
+        n: number of seeds.
+        k: number of schemes.
+        mean_ranks: in the columns' order, 1 is best.
+        chi2: Friedman's statistic.
+        df_chi2: its degrees of freedom, k - 1.
+        p_chi2: its p-value.
+        f: Iman and Davenport's F, infinite if all seeds rank the schemes alike.
+        df_f: its degrees of freedom, k - 1 and (k - 1)(n - 1).
+        p_f: its p-value, see `friedman`.
+        note: what is special about the scores, or "".
     """
 
     n: int
@@ -46,20 +55,21 @@ def friedman(scores: ArrayLike, *, higher_is_better: bool = True) -> Friedman:
     """Test whether all schemes have the same distribution of scores, by their ranks on each seed.
 
     Equal scores share the mean of their ranks, and chi2 is corrected for that. Prefer `p_f`: chi2
-    is conservative for the few seeds that experiments have. The F distribution is only an approximation,
-    which errs too often below ten seeds (7 % instead of 5 with five seeds, experiments/CALIBRATION.md);
-    there `p_f` is the share of 20 000 random orders within each seed that agree as much as these, the
-    observed ones counted among them (Phipson and Smyth 2010). If all seeds rank the schemes alike, F
-    is infinite and its tail 0, which no finite number of seeds can show. `p_f` is then the chance
-    that random orders agree in full, one over the number of orders to the power n - 1.
+    is conservative for the few seeds that experiments have. The F distribution is an approximation
+    whose type I error rate is too high below ten seeds (7 % instead of 5 with five seeds,
+    experiments/CALIBRATION.md); there `p_f` is the share of 20 000 random permutations within each seed
+    whose ranks agree at least as much, the observed ones included (Phipson and Smyth 2010). If all
+    seeds rank the schemes alike, F is infinite and its tail 0, which no finite number of seeds can
+    show. `p_f` is then the probability that random orders agree in full: one over the number of orders,
+    to the power n - 1.
 
     Args:
         scores: (n, k) finite, a row per seed and a column per scheme, in the metric's units.
         higher_is_better: whether the largest score has rank 1.
 
     Returns:
-        p = 1 and statistics of NaN if on each seed all schemes have the same score; NaN for one
-        seed, which cannot show agreement.
+        The test; with p = 1 and statistics of NaN if on each seed all schemes have the same score, and
+        all NaN for one seed, which cannot show agreement.
 
     Raises:
         ValueError: scores are not a finite matrix with at least one row and three columns.
@@ -80,7 +90,7 @@ def friedman(scores: ArrayLike, *, higher_is_better: bool = True) -> Friedman:
     elif spread == 0:
         p_chi2, p_f, note = 1.0, 1.0, "all schemes tie"
     else:
-        # Without ties `spread` is n k (k^2 - 1) / 12; each tie takes from it.
+        # Without ties `spread` is n k (k^2 - 1) / 12; each tie reduces it.
         chi2 = chi_square(mean_ranks, n) * (n * k * (k**2 - 1) / 12) / spread
         p_chi2 = float(stats.chi2.sf(chi2, k - 1))
         if np.all(ranks == ranks[0]):
@@ -106,7 +116,7 @@ def friedman(scores: ArrayLike, *, higher_is_better: bool = True) -> Friedman:
 
 def _by_permutation(ranks: np.ndarray) -> float:
     orders = np.random.default_rng(0).permuted(np.broadcast_to(ranks, (RESAMPLES, *ranks.shape)), axis=2)
-    # With the ranks of each seed given, every statistic here grows with the spread of the rank sums.
+    # Given the ranks of each seed, chi2 and F increase with the spread of the rank sums.
     centre = ranks.shape[0] * (ranks.shape[1] + 1) / 2
     drawn, seen = (((r.sum(-2) - centre) ** 2).sum(-1) for r in (orders, ranks))
     return float((1 + np.count_nonzero(drawn >= seen - 1e-9)) / (1 + RESAMPLES))
@@ -138,7 +148,7 @@ def iman_davenport(chi2: float, n: int, k: int) -> float:
 
 
 def critical_difference(n: int, k: int, alpha: float = 0.05) -> float:
-    """Return the distance at which two of k mean ranks over n seeds differ at family-wise level `alpha`.
+    """Return the distance at which two of k mean ranks over n seeds differ at familywise error rate `alpha`.
 
     Nemenyi's test: the quantile of the studentized range with k groups and infinitely many degrees
     of freedom, over sqrt 2, times sqrt(k (k + 1) / (6 n)).
@@ -157,15 +167,15 @@ def critical_difference(n: int, k: int, alpha: float = 0.05) -> float:
 
 
 def cliques(mean_ranks: ArrayLike, cd: float) -> tuple[tuple[int, ...], ...]:
-    """Return the bars of a critical-difference diagram: largest groups within which nothing was shown.
+    """Return the bars of a critical-difference diagram: maximal groups without a significant difference.
 
     Args:
         mean_ranks: (k,) finite, 1 is best.
         cd: critical difference, in ranks.
 
     Returns:
-        Groups of at least two columns whose mean ranks all differ by less than `cd` and that no
-        larger such group contains; columns from best to worst, groups likewise.
+        Groups of at least two columns whose mean ranks all differ by less than `cd` and that are not
+        part of a larger such group; columns from best to worst, groups likewise.
 
     Raises:
         ValueError: mean ranks are not a finite vector, or cd is not positive.
@@ -178,7 +188,7 @@ def cliques(mean_ranks: ArrayLike, cd: float) -> tuple[tuple[int, ...], ...]:
     order = np.argsort(r, kind="stable")
     groups, reached = [], 0
     for start in range(len(r)):
-        # Along the sorted ranks a group is a run, and the run from `start` ends where cd is reached.
+        # A group is a contiguous part of the sorted ranks; the one from `start` ends where cd is reached.
         end = start + int(np.count_nonzero(r[order[start:]] - r[order[start]] < cd))
         if end > max(reached, start + 1):
             groups.append(tuple(order[start:end].tolist()))

@@ -1,9 +1,9 @@
-"""Tests of an order that was predicted beforehand: a trend somewhere, or every step of it.
+"""Tests of an order that was predicted beforehand: of a trend along it, or of every step.
 
-The two answer different questions. Page's test rejects "no scheme differs" in favour of "some later
-scheme is worse"; one large step is enough, and it does not show the whole order. The
+They answer different questions. Page's test rejects "no scheme differs" in favour of "some later
+scheme is worse"; one large step is enough, so it does not show the whole order. The
 intersection-union test rejects "at least one step does not hold", so it shows every step, and needs
-more seeds for it.
+more seeds.
 """
 
 import itertools
@@ -24,7 +24,13 @@ from jfed.stats.signflip import sign_flip
 
 @dataclass(frozen=True)
 class Page:
-    """Page's L, its one-sided p-value, and whether that is exact or normal."""
+    """Result of Page's test.
+
+    Attributes:
+        statistic: Page's L.
+        p: one-sided p-value.
+        exact: whether p is exact, rather than from a normal approximation.
+    """
 
     statistic: float
     p: float
@@ -33,11 +39,16 @@ class Page:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of an order: is `better` better than `worse`?
+    """The test of one step of an order.
 
-    `difference` is the mean of better minus worse over n seeds, in the metric's units, so it is
-    negative where a lower score is better and the step holds. `p` is one-sided and uncorrected; a
-    note says why it is NaN or comes from another test.
+    Attributes:
+        better: scheme that is predicted to be better.
+        worse: scheme that is predicted to be worse.
+        difference: mean of better minus worse over seeds, in the metric's units; negative where a lower score is better
+            and the step holds.
+        p: one-sided p-value, uncorrected.
+        n: number of seeds.
+        note: why `p` is NaN or from another test, or "".
     """
 
     better: str
@@ -50,7 +61,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Ordering:
-    """A whole order: its steps, the p-value of "every step holds", and the first that was not shown."""
+    """The test of a whole order.
+
+    Attributes:
+        steps: its adjacent steps.
+        p: p-value for "every step holds".
+        first_failing: first step without p < alpha; None if all steps are shown.
+    """
 
     steps: tuple[Step, ...]
     p: float
@@ -58,21 +75,21 @@ class Ordering:
 
 
 def page(scores: ArrayLike, *, higher_is_better: bool = True) -> Page:
-    """Return Page's test of a trend: whether schemes get worse along the predicted order, on the whole.
+    """Test for a trend with Page's test: whether schemes get worse along the predicted order.
 
-    L adds up predicted rank times observed rank; its null distribution treats all orders of a
-    seed's ranks as equally likely. That distribution is exact for at most 8 schemes and 100 seeds,
-    tied ranks included, and otherwise normal with the variance that the ties leave. Without ties
-    it is `scipy.stats.page_trend_test`, which takes tied ranks for untied ones and turns to the
-    normal form sooner.
+    L is the sum of predicted rank times observed rank; under its null hypothesis all orders of a
+    seed's ranks are equally likely. The distribution is exact for at most 8 schemes and 100 seeds,
+    tied ranks included, and otherwise normal, with a variance that accounts for ties. Without ties
+    the test is `scipy.stats.page_trend_test`, which ignores ties and uses the normal approximation
+    sooner.
 
     Args:
         scores: (n, k) finite, a row per seed and a column per scheme, in the metric's units. The
-            columns stand in the predicted order, best first; it must not come from these scores.
+            columns are in the predicted order, best first; the order must not come from these scores.
         higher_is_better: whether a larger score is better.
 
     Returns:
-        p = 1 if on each seed all schemes have the same score.
+        The test, with p = 1 if on each seed all schemes have the same score.
 
     Raises:
         ValueError: scores are not a finite matrix with at least two rows and three columns.
@@ -98,29 +115,28 @@ def intersection_union(
 ) -> Ordering:
     """Test a whole order by all its adjacent steps, each one-sided and paired by seed.
 
-    "Every step holds" is claimed only if each step is shown by itself at level `alpha`. Its p-value
+    "Every step holds" is claimed only if each step is shown by itself at level `alpha`, so its p-value
     is the largest of theirs. This needs no correction for the number of steps: if one step does not
-    hold, the claim needs that very step's test to err (Berger 1982). The p-values of single steps
-    are not corrected, so they support no claim about a part of the order.
+    hold, the claim is made only if that step's own test errs (Berger 1982). The p-values of single
+    steps are not corrected, so they support no claim about a part of the order.
 
-    A difference that is the same on every seed, up to rounding, has no t. If it points the right
-    way, p is then that of an exact sign test, 2^-n; otherwise p = 1.
+    A difference that is the same on every seed, up to rounding, has no t. If it has the predicted
+    sign, p is then that of an exact sign test, 2^-n; otherwise p = 1.
 
     Args:
         scores: (n, k) finite, a row per seed and a column per scheme, in the metric's units, in the
             predicted order, best first; the order must not come from these scores.
-        names: k schemes, in the columns' order.
+        names: names of the k schemes, in the columns' order.
         higher_is_better: whether a larger score is better.
         test: "t", the paired t-test, or "sign-flip", which needs no normality.
         alpha: level at which a step counts as shown.
 
     Returns:
-        `first_failing` is the first step without p < alpha, None if all are shown. p is NaN with
-        one seed and test "t".
+        The steps and the p-value of the order, which is NaN with one seed and test "t".
 
     Raises:
         ValueError: scores are not a finite matrix with at least two columns, the names do not fit
-            it, or test or alpha is unknown or out of range.
+            it, the test is unknown, or alpha is outside (0, 1).
 
     Source: Berger (1982), Multiparameter hypothesis testing and acceptance sampling.
     """
@@ -156,7 +172,7 @@ def _step(better: np.ndarray, worse: np.ndarray, higher_is_better: bool, test: s
 
 
 def _page_exact(ranks: np.ndarray, statistic: float) -> float:
-    """Return P(L >= statistic) when each row's ranks, ties included, come in random order."""
+    """Return P(L >= statistic) if all orders of each row's ranks, ties included, are equally likely."""
     known: dict[tuple[int, ...], np.ndarray] = {}
     total = np.ones(1)
     for row in np.sort(np.rint(2 * ranks).astype(int), axis=1):  # doubled, so that mid-ranks are whole
@@ -169,9 +185,9 @@ def _page_exact(ranks: np.ndarray, statistic: float) -> float:
 
 
 def _page_normal(ranks: np.ndarray, statistic: float) -> float:
-    """Return the same by a normal approximation, for more seeds or schemes."""
+    """Return P(L >= statistic) by a normal approximation, for more seeds or schemes."""
     n, k = ranks.shape
-    # A row adds S(predicted) S(ranks) / (k - 1), with S the sum of squares about the mean, and
+    # A row contributes S(predicted) S(ranks) / (k - 1), with S the sum of squares about the mean, and
     # S(predicted) = k (k^2 - 1) / 12.
     variance = float(np.sum((ranks - (k + 1) / 2) ** 2)) * k * (k + 1) / 12
     if variance == 0:

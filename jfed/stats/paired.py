@@ -1,4 +1,4 @@
-"""Two schemes on the same seeds: the paired numbers and tests of one comparison, uncorrected."""
+"""Paired statistics and tests of two schemes on the same seeds, uncorrected for multiple comparisons."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,33 +15,57 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Paired:
-    """One comparison before the correction for the family; NaN where a number is undefined.
+    """One comparison before correction; undefined numbers are NaN.
 
-    Differences are scheme minus reference, in the metric's units. `constant` says that the
-    difference is the same on every seed, up to rounding, so that no t statistic exists.
+    Differences are scheme minus reference, in the metric's units.
+
+    Attributes:
+        n: number of seeds compared.
+        mean_scheme: mean score of the scheme.
+        mean_reference: mean score of the reference.
+        difference: mean difference.
+        iqm_difference: interquartile mean of the paired differences.
+        sd: standard deviation of the paired differences, n - 1 in the denominator.
+        t: statistic of the paired t-test.
+        p_t: its two-sided p-value.
+        p_wilcoxon: two-sided p-value of the Wilcoxon signed-rank test.
+        wilcoxon_exact: whether that is exact, rather than from a normal approximation.
+        rank_direction: 1 if the scheme's scores are larger by ranks, -1 if smaller, 0 if neither.
+        p_sign_flip: two-sided p-value of the sign-flip test.
+        sign_flip_exact: whether that counts all sign patterns.
+        d_z: difference / sd.
+        a12: probability that a run of the scheme is better than one of the reference, ties counted half.
+        wins: number of seeds on which the scheme is better.
+        ties: number of seeds on which neither is.
+        losses: number of seeds on which the reference is better.
+        share_won: share of seeds won, ties counted half.
+        correlation: correlation of the two schemes' scores over seeds.
+        variance_saved: 1 - var(a - b) / (var a + var b).
+        constant: whether the difference is the same on every seed, up to rounding, so that there is no t.
+        identical: whether every difference is 0, up to rounding.
     """
 
-    n: int  # seeds compared
+    n: int
     mean_scheme: float
     mean_reference: float
     difference: float
-    iqm_difference: float  # interquartile mean of the paired differences
-    sd: float  # of the paired differences, n - 1 in the denominator
+    iqm_difference: float
+    sd: float
     t: float
     p_t: float
     p_wilcoxon: float
     wilcoxon_exact: bool
-    rank_direction: int  # 1 if the scheme's scores are larger by ranks, -1 if smaller, 0 if neither
+    rank_direction: int
     p_sign_flip: float
     sign_flip_exact: bool
-    d_z: float  # difference / sd
-    a12: float  # chance that a run of the scheme is better than one of the reference, ties half
-    wins: int  # seeds on which the scheme is better
+    d_z: float
+    a12: float
+    wins: int
     ties: int
     losses: int
-    share_won: float  # ties counted half
-    correlation: float  # of the two schemes' scores over seeds
-    variance_saved: float  # 1 - var(a - b) / (var a + var b)
+    share_won: float
+    correlation: float
+    variance_saved: float
     constant: bool
     identical: bool
 
@@ -50,7 +74,7 @@ def seeds_needed(num_comparisons: int, alpha: float = 0.05) -> int:
     """Return the fewest seeds with which an exact Wilcoxon or sign-flip test can reach `alpha`.
 
     With n seeds the smallest two-sided p-value is 2 / 2**n; Holm and Bonferroni multiply the
-    smallest of `num_comparisons` p-values by their number. At 0.05 this gives 6, 7, 8, 9, 10, 10,
+    smallest of `num_comparisons` p-values by their number. At 0.05 these are 6, 7, 8, 9, 10, 10,
     11 seeds for 1, 3, 6, 10, 15, 21, 28 comparisons.
 
     Raises:
@@ -68,10 +92,10 @@ def seeds_needed(num_comparisons: int, alpha: float = 0.05) -> int:
 def measure(scheme: np.ndarray, reference: np.ndarray, *, higher_is_better: bool) -> Paired:
     """Compare two arrays of finite scores, shape (n,), paired by position.
 
-    The t-test is `scipy.stats.ttest_rel`. In the tests by ranks and signs, differences tie that are equal up to the
-    rounding error of their own seeds' scores, such as 0.3 - 0.2 and 0.2 - 0.1. Zeros are
-    ranked and their ranks then left out (Pratt 1959): to discard them beforehand, as Wilcoxon did,
-    hides the seeds on which the schemes agreed. SciPy computes it exactly for n <= 50 without ties
+    The t-test is `scipy.stats.ttest_rel`. In the rank and sign tests, differences that are equal up to the rounding
+    error of their own seeds' scores, such as 0.3 - 0.2 and 0.2 - 0.1, are ties. In the Wilcoxon test zeros are
+    ranked and their ranks then left out (Pratt 1959): discarding them beforehand, as Wilcoxon did,
+    hides the seeds on which the schemes agree. SciPy computes it exactly for n <= 50 without ties
     or zeros, by all sign flips for n <= 13 with them, and otherwise by a tie-corrected normal
     approximation.
     """
@@ -130,14 +154,14 @@ def measure(scheme: np.ndarray, reference: np.ndarray, *, higher_is_better: bool
 
 
 def _rounding(scheme: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Return how far each seed's difference may be off by rounding; 0 for whole numbers, which have no error.
+    """Return the rounding error of each seed's difference; 0 for whole numbers, which have none.
 
-    The engine works in float32 and pandas widens it to float64, so the precision is read off the values themselves.
+    The engine works in float32 and pandas widens it to float64, so the precision is inferred from the values.
     """
     values = np.concatenate([scheme, reference])
     if np.array_equal(values, np.rint(values)):
         return np.zeros(len(scheme))
-    with np.errstate(over="ignore", under="ignore"):  # a score may lie outside float32's range
+    with np.errstate(over="ignore", under="ignore"):  # a score may be outside float32's range
         single = np.array_equal(values, values.astype(np.float32).astype(float))
     # 8 roundings of float32 numbers; 64 of float64, which also keeps ttest_rel clear of the
     # cancellation that it warns about.
@@ -146,7 +170,7 @@ def _rounding(scheme: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 
 def _tied(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Return the differences, made equal where their sizes are the same up to rounding, and 0 where they may be."""
+    """Return the differences, set to 0 within rounding error, with sizes that differ by no more than it made equal."""
     size = np.where(np.abs(differences) <= rounding, 0.0, np.abs(differences))
     order = np.argsort(size, kind="stable")
     sizes, slack = size[order], rounding[order]
@@ -159,7 +183,7 @@ def _tied(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
 
 
 def _a12(better: np.ndarray, other: np.ndarray) -> float:
-    """Return the chance that a run of the scheme beats a run of the reference, on whatever seeds, ties counted half."""
+    """Return the share of all pairs of runs in which the scheme's is better, ties counted half."""
     if not len(better):
         return NAN
     above = np.searchsorted(np.sort(other), better, "left") + np.searchsorted(np.sort(other), better, "right")
@@ -174,9 +198,9 @@ def _correlation(scheme: np.ndarray, reference: np.ndarray) -> float:
 
 
 def _variance_saved(scheme: np.ndarray, reference: np.ndarray, sd: float) -> float:
-    """Return 1 - var(a - b) / (var a + var b): what pairing saved against independent seeds.
+    """Return 1 - var(a - b) / (var a + var b): the share of variance that pairing saves against independent seeds.
 
-    Negative where the schemes' scores move against each other.
+    Negative where the two schemes' scores are negatively correlated.
     """
     if len(scheme) < 2:
         return NAN

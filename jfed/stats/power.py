@@ -1,8 +1,8 @@
-"""How many seeds a paired comparison needs, and what a given number of seeds can show.
+"""Power of paired comparisons: the seeds that they need, and the effects that given seeds can show.
 
-Everything is about the two-sided paired t-test, with effects as d_z: the mean difference over the
+All of it is about the two-sided paired t-test, with effects as d_z: the mean difference over the
 standard deviation of the differences. A family of comparisons is planned by Bonferroni, each at
-alpha / num_comparisons; Holm's correction, which `compare` uses, needs no more seeds than that.
+alpha / num_comparisons; Holm's correction, the default of `compare`, needs no more seeds than that.
 """
 
 import math
@@ -22,11 +22,14 @@ CONFIDENCE = 0.8
 
 @dataclass(frozen=True)
 class Plan:
-    """Seeds for the next experiment, from a pilot; NaN where a number is undefined, and a note says why.
+    """Number of seeds for the next experiment, from a pilot; undefined numbers are NaN.
 
-    `d_z` is the absolute effect in the pilot and `d_z_low` its one-sided lower confidence limit at
-    80 %, 0 if the pilot is compatible with no effect. `seeds` and `seeds_safe` follow from them;
-    None if there is no such number up to 100 000.
+    Attributes:
+        d_z: absolute effect in the pilot.
+        d_z_low: its one-sided lower confidence limit at 80 %; 0 if the pilot is compatible with no effect.
+        seeds: seeds that an effect of `d_z` needs; None if more than 100 000.
+        seeds_safe: the same for `d_z_low`.
+        note: why there is no effect size, or "".
     """
 
     d_z: float
@@ -40,19 +43,18 @@ def power(n: int, d_z: float, alpha: float = 0.05) -> float:
     """Return the probability that the two-sided paired t-test on n seeds rejects at level alpha.
 
     Args:
-        n: seeds, at least 2.
-        d_z: true mean difference over the standard deviation of the differences; its sign is
-            immaterial.
+        n: number of seeds, at least 2.
+        d_z: true mean difference over the standard deviation of the differences, of either sign.
         alpha: level of the test.
 
     Returns:
-        In (0, 1]; alpha itself for an effect of 0. A significant result of the wrong sign counts.
+        A number in (0, 1]; alpha for an effect of 0. A significant result of the wrong sign counts.
 
     Raises:
         ValueError: fewer than 2 seeds, an effect that is not finite, or alpha outside (0, 1).
 
     Source: noncentral t distribution; Cohen (1988), Statistical power analysis for the behavioral
-    sciences, chapter 2, has the definition of d_z.
+    sciences, chapter 2, for d_z.
     """
     _require_seeds(n)
     require_alpha(alpha)
@@ -62,12 +64,12 @@ def power(n: int, d_z: float, alpha: float = 0.05) -> float:
 
 
 def seeds_for(d_z: float, *, power: float = 0.8, alpha: float = 0.05, num_comparisons: int = 1) -> int:
-    """Return the fewest seeds with which a true effect `d_z` is found with probability `power`.
+    """Return the fewest seeds with which a true effect `d_z` is detected with probability `power`.
 
     Args:
         d_z: effect as in the function `power`, not 0.
-        power: wanted probability, for each comparison by itself.
-        alpha: family-wise error rate.
+        power: required probability, for each comparison by itself.
+        alpha: familywise error rate.
         num_comparisons: size of the family; each is tested at alpha / num_comparisons.
 
     Raises:
@@ -84,30 +86,30 @@ def seeds_for(d_z: float, *, power: float = 0.8, alpha: float = 0.05, num_compar
 
 
 def plan(pilot_differences: ArrayLike, *, power: float = 0.8, alpha: float = 0.05, num_comparisons: int = 1) -> Plan:
-    """Choose the number of seeds from a pilot: for its effect, and for the least effect it supports.
+    """Choose the number of seeds from a pilot: for its effect, and for the least effect that it supports.
 
     The effect in a small pilot is optimistic, for three reasons. Its standard deviation is more
     often too small than too large, so d_z is too large on average: by 9 % with 10 seeds, by 25 %
-    with 5 (Hedges 1981). The seeds needed go as 1 / d_z^2, so an estimate that is too large by half
-    leaves fewer than half of the seeds, and the loss of power is not made up for by the surplus when
-    it is too small. And one usually plans only where the pilot looked promising, which picks the
-    lucky ones. `seeds_safe` therefore takes the lower limit at 80 %: in 4 of 5 pilots the true
-    effect is at least that, and the experiment has at least the wanted power (Perugini and others
-    2014 call it safeguard power).
+    with 5 (Hedges 1981). The number of seeds needed is proportional to 1 / d_z^2, so an estimate that
+    is too large by half gives fewer than half of them, and the surplus from estimates that are too
+    small does not make up for that loss of power. And an experiment is usually planned only where
+    the pilot looked promising, which selects the lucky ones. `seeds_safe` therefore uses the lower
+    limit at 80 %: in 4 of 5 pilots the true effect is at least that, and the experiment has at least
+    the required power (called safeguard power by Perugini and others 2014).
 
-    The limit is that of |d_z|: the effect for which a pilot would with probability 20 % have a |t|
-    at least as large as the one it had. It is 0 if the two-sided p-value of the pilot is above 0.2.
+    The limit is that of |d_z|: the effect for which a pilot has a |t| at least as large as the
+    observed one with probability 20 %. It is 0 if the pilot's two-sided p-value is above 0.2.
 
-    The pilot's seeds must not be part of the experiment they plan.
+    The pilot's seeds must not be part of the experiment that they plan.
 
     Args:
         pilot_differences: (n,) finite, scheme minus reference on each seed, in any unit.
-        power: wanted probability, for each comparison by itself.
-        alpha: family-wise error rate.
+        power: required probability, for each comparison by itself.
+        alpha: familywise error rate.
         num_comparisons: size of the family; each is tested at alpha / num_comparisons.
 
     Returns:
-        NaN and None for one seed, or if the difference is the same on every seed up to rounding.
+        The plan; NaN and None for one seed, or if the difference is the same on every seed up to rounding.
 
     Raises:
         ValueError: the differences are not a finite vector with at least one entry, or another
@@ -133,12 +135,12 @@ def plan(pilot_differences: ArrayLike, *, power: float = 0.8, alpha: float = 0.0
 
 
 def detectable(n: int, *, power: float = 0.8, alpha: float = 0.05, num_comparisons: int = 1) -> float:
-    """Return the smallest effect d_z that n seeds find with probability `power`.
+    """Return the smallest effect d_z that n seeds detect with probability `power`.
 
     Args:
-        n: seeds, at least 2.
-        power: wanted probability, for each comparison by itself.
-        alpha: family-wise error rate.
+        n: number of seeds, at least 2.
+        power: required probability, for each comparison by itself.
+        alpha: familywise error rate.
         num_comparisons: size of the family; each is tested at alpha / num_comparisons.
 
     Returns:
@@ -158,7 +160,7 @@ def _require_seeds(n: int) -> None:
 
 
 def _level(power: float, alpha: float, num_comparisons: int) -> float:
-    """Return the level of one comparison, after checks."""
+    """Return the level of each comparison; raise ValueError if an argument is out of range."""
     require_alpha(alpha)
     if not 0.0 < power < 1.0:
         raise ValueError(f"power must lie strictly between 0 and 1, got {power}")
@@ -170,8 +172,8 @@ def _level(power: float, alpha: float, num_comparisons: int) -> float:
 def _exceeds(t: float, n: int, d_z: float) -> float:
     """Return P(|T| >= t) for the paired t of n seeds with true effect d_z >= 0.
 
-    T^2 is noncentral F with 1 and n - 1 degrees of freedom. SciPy's noncentral t has NaN for its
-    far tail, and its noncentral F is wrong at 0 and fails far out, hence the other two forms.
+    T^2 is noncentral F with 1 and n - 1 degrees of freedom. SciPy's noncentral t is NaN in its far
+    tail, and its noncentral F is wrong at 0 and fails far out, hence the other two forms.
     """
     noncentrality = d_z * math.sqrt(n)
     if noncentrality < 1e-6:
@@ -182,7 +184,7 @@ def _exceeds(t: float, n: int, d_z: float) -> float:
 
 
 def _effect(t: float, n: int, probability: float) -> float:
-    """Return the d_z >= 0 with P(|T| >= t) = probability; 0 if even no effect reaches it."""
+    """Return the d_z >= 0 with P(|T| >= t) = probability; 0 if an effect of 0 already reaches it."""
     if _exceeds(t, n, 0.0) >= probability:
         return 0.0
     high = 1.0
@@ -193,7 +195,7 @@ def _effect(t: float, n: int, probability: float) -> float:
 
 
 def _seeds(d_z: float, power: float, level: float) -> int | None:
-    """Return the fewest seeds, by doubling and halving since power grows with n; None above the most that are tried."""
+    """Return the fewest seeds, by bisection since power grows with n; None if more than `MOST_SEEDS`."""
 
     def enough(n: int) -> bool:
         return _exceeds(float(stats.t.isf(level / 2, n - 1)), n, d_z) >= power

@@ -1,4 +1,4 @@
-"""The paired sign-flip test: were the signs of the differences only luck?"""
+"""The paired sign-flip test."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,16 +9,22 @@ from numpy.typing import ArrayLike
 Alternative = Literal["two-sided", "greater", "less"]
 
 EXACT_UP_TO = 20  # non-zero differences, hence at most 2**20 sign patterns
-# As a share of the sum of absolute differences. Wide enough for differences of about 0.02 between
-# float32 scores below 1; a pattern that it takes in wrongly can only make p larger.
+# Share of the sum of absolute differences. Wide enough for differences of about 0.02 between
+# float32 scores below 1; a pattern that it wrongly includes can only make p larger.
 TOLERANCE = 1e-6
-GROUP = 14  # differences whose sums stand in one table of 2**14
-DRAWN = 100_000  # patterns at a time
+GROUP = 14  # most differences in one table, of 2**14 sums
+DRAWN = 100_000  # patterns drawn at a time
 
 
 @dataclass(frozen=True)
 class SignFlip:
-    """The p-value, whether it counts all sign patterns or a random sample, and the number of pairs."""
+    """Result of the sign-flip test.
+
+    Attributes:
+        p: p-value.
+        exact: whether it counts all sign patterns, rather than a random sample.
+        n: number of pairs.
+    """
 
     p: float
     exact: bool
@@ -34,23 +40,23 @@ def sign_flip(
 ) -> SignFlip:
     """Test whether paired differences are symmetric about 0, against a shift of their mean.
 
-    If the two schemes were exchangeable on each seed, every difference could as well have had the
+    If the two schemes are exchangeable on each seed, every difference is equally likely to have the
     opposite sign. p is the share of sign patterns whose mean is at least as extreme as the observed
-    one; patterns within rounding error of it count. It needs no normality, and no equal spread over
-    seeds. With at most 20 non-zero differences all patterns are counted. Beyond, patterns are drawn
-    at random and p = (1 + hits) / (1 + resamples), which keeps the level for every number of
+    one; patterns within rounding error of it count. The test needs neither normality nor equal spread
+    over seeds. With at most 20 non-zero differences all patterns are counted. With more, patterns are
+    drawn at random and p = (1 + hits) / (1 + resamples), which keeps the level for every number of
     resamples and is never 0 (Phipson and Smyth 2010).
 
-    A difference of 0 stays among the n but decides nothing: its sign changes no sum.
+    A difference of 0 counts towards n but has no effect on p.
 
     Args:
         differences: (n,) finite, scheme minus reference on each seed, in the metric's units.
-        alternative: "greater" asks whether the mean is above 0, "less" whether it is below.
-        resamples: sign patterns to draw where there are too many to count.
-        seed: of the generator that draws them.
+        alternative: "greater" tests whether the mean is above 0, "less" whether it is below.
+        resamples: number of sign patterns to draw where there are too many to count.
+        seed: seed of the generator that draws them.
 
     Returns:
-        p = 1 if every difference is 0.
+        The test, with p = 1 if every difference is 0.
 
     Raises:
         ValueError: the differences are not a finite vector with at least one entry, the alternative
@@ -70,7 +76,7 @@ def sign_flip(
     moving = d[d != 0]
     if moving.size == 0:
         return SignFlip(p=1.0, exact=True, n=d.size)
-    # Patterns are symmetric: "less" is "greater" of the negated differences, and "two-sided" is
+    # The distribution is symmetric: "less" is "greater" for the negated differences, and "two-sided" is
     # twice the tail beyond |observed|, or all patterns where that is 0.
     moving = moving / np.max(np.abs(moving))  # so that no sum overflows
     observed = float(moving.sum())
@@ -92,7 +98,7 @@ def sign_flip(
 def _tail(d: np.ndarray, threshold: float) -> float:
     """Return the share of all sign patterns of `d`, shape (n,), whose sum reaches `threshold`.
 
-    Each pattern is one of the first half of `d` and one of the second, so 2 sorted lists of 2^(n/2)
+    Each pattern combines one of the first half of `d` with one of the second, so two lists of 2^(n/2)
     sums replace 2^n patterns.
     """
     half = len(d) // 2
@@ -110,9 +116,9 @@ def _sums(d: np.ndarray) -> np.ndarray:
 
 
 def _hits(d: np.ndarray, threshold: float, both: bool, resamples: int, seed: int) -> int:
-    """Return how many random sign patterns reach `threshold`, or minus it where `both`."""
+    """Return how many random sign patterns have a sum of at least `threshold`, in absolute value if `both`."""
     rng = np.random.default_rng(seed)
-    # All patterns of a group of differences in a table: one random index picks the signs of the whole group.
+    # A table holds the sums of all patterns of a group, so that one random index draws the signs of the group.
     tables = [_sums(group) for group in np.array_split(d, -(-len(d) // GROUP))]
     hits = 0
     for start in range(0, resamples, DRAWN):

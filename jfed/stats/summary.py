@@ -1,4 +1,4 @@
-"""Each scheme by itself: mean and interval over seeds, and how evenly clients were served."""
+"""Mean and interval over seeds of each scheme by itself, and indices of how evenly clients are served."""
 
 from dataclasses import asdict, dataclass
 
@@ -13,15 +13,24 @@ from jfed.stats.intervals import t_interval
 
 @dataclass(frozen=True)
 class SchemeSummary:
-    """One scheme over its finished runs; NaN where a number does not exist.
+    """One scheme's finished runs; undefined numbers are NaN.
 
-    The interval is pointwise: it is about this scheme's mean alone. Two intervals that overlap say
-    nothing about a paired difference; that is what `compare` is for.
+    The interval is pointwise: it is about this scheme's mean alone. Whether two intervals overlap says
+    nothing about a paired difference; `compare` tests that.
+
+    Attributes:
+        scheme: name of the scheme.
+        n: number of finished runs.
+        failed: seeds whose score is NaN or infinite.
+        mean: mean score.
+        sd: standard deviation, n - 1 in the denominator.
+        low: lower end of the interval of the mean.
+        high: its upper end.
     """
 
     scheme: str
-    n: int  # finished runs
-    failed: tuple  # seeds whose score is NaN or infinite
+    n: int
+    failed: tuple
     mean: float
     sd: float
     low: float
@@ -30,14 +39,20 @@ class SchemeSummary:
 
 @dataclass(frozen=True)
 class Summary:
-    """One metric over seeds for each scheme, in the frame's order."""
+    """Summary of one metric over seeds.
+
+    Attributes:
+        metric: name of the metric.
+        alpha: one minus the level of each interval.
+        rows: the schemes, in the frame's order.
+    """
 
     metric: str
     alpha: float
     rows: tuple[SchemeSummary, ...]
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per scheme at full precision, the metric's name in front."""
+        """Return one row per scheme: the metric's name, then every field at full precision."""
         frame = pd.DataFrame([{"metric": self.metric, **asdict(row)} for row in self.rows])
         frame["failed"] = [" ".join(map(str, seeds)) for seeds in frame["failed"]]
         return frame
@@ -75,7 +90,7 @@ def jain(counts: ArrayLike) -> np.ndarray:
     anything. Equal to 1 / (1 + coefficient_of_variation**2).
 
     Args:
-        counts: (..., n) non-negative, for instance how often each client was selected.
+        counts: (..., n) non-negative, such as how often each client was selected.
 
     Returns:
         (...), without unit.
@@ -94,7 +109,7 @@ def coefficient_of_variation(counts: ArrayLike) -> np.ndarray:
     """Return standard deviation over mean, over the last axis, with n (not n - 1) in the denominator.
 
     0 if all counts are equal, sqrt(n - 1) if one client has everything, NaN if all are 0. Shapes
-    and errors as `jain`. Source: Jain, Chiu and Hawe (1984), who compare it with their index.
+    and errors as in `jain`. Source: Jain, Chiu and Hawe (1984), who compare it with their index.
     """
     x = _counts(counts)
     return _ratio(x.std(-1), x.mean(-1))
@@ -104,7 +119,7 @@ def entropy(counts: ArrayLike) -> np.ndarray:
     """Return Shannon's entropy of the clients' shares over the last axis, divided by ln n.
 
     1 if all counts are equal, 0 if one client has everything; NaN if all are 0 or n is 1. Shapes
-    and errors as `jain`. Source: Shannon (1948); the normalised form is Pielou's (1966) evenness.
+    and errors as in `jain`. Source: Shannon (1948); the normalised form is Pielou's (1966) evenness.
     """
     x = _counts(counts)
     n = x.shape[-1]
@@ -118,8 +133,7 @@ def gini(counts: ArrayLike) -> np.ndarray:
     """Return the Gini coefficient over the last axis: mean absolute difference of two clients / (2 mean).
 
     0 if all counts are equal, (n - 1) / n if one client has everything, NaN if all are 0. Shapes
-    and errors as `jain`. Source: Gini (1912), Variabilita e mutabilita; computed from the sorted
-    counts.
+    and errors as in `jain`. Source: Gini (1912), Variabilita e mutabilita.
     """
     x = np.sort(_counts(counts), axis=-1)
     n = x.shape[-1]

@@ -1,4 +1,4 @@
-"""An honest choice of a sweep's best point: chosen on some seeds, reported on others."""
+"""The choice of a sweep's best point on some seeds, reported on others."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,13 @@ from jfed.results.frames import KEYS
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen setting of each scheme, and its runs on seeds that had no part in the choice.
+    """The chosen setting of each scheme, and its runs on seeds that were not used to choose it.
 
-    `reported` has the columns scheme, seed, the metric and the settings, ready for `compare`. A failed run among them
-    stays, with its score. `note` belongs below every table made from it.
+    Attributes:
+        chosen: setting of each scheme.
+        reported: columns scheme, seed, the metric and the settings, ready for `compare`; failed runs are kept, with
+            their scores.
+        note: how the choice was made, to be shown below every table made from it.
     """
 
     chosen: dict[str, dict[str, Any]]
@@ -24,7 +27,7 @@ class Choice:
     note: str
 
     def settings(self) -> tuple[str, ...]:
-        """Return a second note: what was chosen for each scheme that had a choice."""
+        """Return a second note, which names the chosen setting of each scheme that has settings."""
         points = {s: {k: v for k, v in p.items() if not pd.isna(v) and v != ""} for s, p in self.chosen.items()}
         said = [f"{scheme} {_text(point)}" for scheme, point in points.items() if point]
         return (f"Chosen: {'; '.join(said)}.",) if said else ()
@@ -39,23 +42,23 @@ def choose(
 ) -> Choice:
     """Return each scheme's setting with the best mean over the tune seeds, and its runs on all other seeds.
 
-    The best of several noisy means is too good on average, the more so the more settings were tried: it was chosen for
-    its luck as well. On fresh seeds the luck is gone. A setting with a failed tune run, whose score is NaN or infinite,
-    is never chosen. Of settings with equal means the first in the frame is.
+    The best of several noisy means is biased towards good values, the more so the more settings are tried; scores on
+    fresh seeds are not. A setting with a failed tune run, whose score is NaN or infinite, is never chosen. Of settings
+    with equal means the first in the frame is chosen.
 
     Args:
         frame: one row per run, with columns `scheme`, `seed`, the metric and the settings. A setting that a scheme does
-            not have may be NaN there.
+            not have may be NaN.
         metric: the column to choose by, in its own unit.
         settings: the columns that make up a point of the sweep, such as ("eta", "k").
-        tune_seeds: seeds to choose on, the same for every scheme. None: choose and report on all seeds; the note then
-            says that the scores are biased.
+        tune_seeds: seeds to choose on, the same for every scheme. With None, all seeds are used to choose and to
+            report, and the note says that the scores are biased.
         higher_is_better: whether a larger score is better.
 
     Raises:
         ValueError: a column is missing or unusable; two rows are the same run; a tune seed is not in the frame; a
             setting lacks a tune seed (means over different seeds cannot be compared); every setting of a scheme has
-            failed; or the chosen one has no seeds left to report.
+            failed; or the chosen setting has no seeds left to report.
 
     Source: Cawley and Talbot (2010), On over-fitting in model selection and subsequent selection bias in performance
     evaluation.
@@ -94,7 +97,7 @@ def choose(
 
 
 def _checked(frame: pd.DataFrame, metric: str, settings: list[str]) -> pd.DataFrame:
-    """Return the columns that count, with names of schemes as text and scores as floats."""
+    """Return the columns that are needed, with names of schemes as text and scores as floats."""
     if not settings:
         raise ValueError("name at least one setting to choose")
     columns = [*KEYS, metric, *settings]
@@ -120,7 +123,7 @@ def _checked(frame: pd.DataFrame, metric: str, settings: list[str]) -> pd.DataFr
 
 
 def _mean(scheme: str, point: dict[str, Any], group: pd.DataFrame, metric: str, seeds: list) -> float:
-    """Return a setting's mean score over the seeds it is chosen on, NaN if one of those runs has failed."""
+    """Return a setting's mean score over the given seeds; NaN if one of these runs has failed."""
     scores = group.set_index("seed")[metric]
     if missing := [seed for seed in seeds if seed not in scores.index]:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Two schemes whose seeds do not match: Welch's t-test, and how often a run of one beats a run of the other."""
+"""Tests and effect sizes of two schemes on different seeds: Welch's t-test, the Mann-Whitney U test, a12 and delta."""
 
 from dataclasses import dataclass
 
@@ -7,15 +7,28 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 NAN = float("nan")
-SMALL = 8  # with at most so many runs in a group, SciPy's Mann-Whitney test is exact if there are no ties
+SMALL = 8  # with at most this many runs in a group, SciPy's Mann-Whitney test is exact if there are no ties
 
 
 @dataclass(frozen=True)
 class Unpaired:
-    """One comparison of independent runs, uncorrected; a number that does not exist is NaN, and `note` says why.
+    """One comparison of independent runs, uncorrected; undefined numbers are NaN.
 
-    Differences are scheme minus reference in the metric's unit, whichever direction is better; `a12` and
-    `cliffs_delta` are oriented by it.
+    Attributes:
+        n_scheme: number of the scheme's runs.
+        n_reference: number of the reference's runs.
+        mean_scheme: mean score of the scheme.
+        mean_reference: mean score of the reference.
+        difference: scheme minus reference in the metric's unit, whichever direction is better.
+        se: standard error of the difference.
+        df: degrees of freedom by Welch and Satterthwaite.
+        t: Welch's t.
+        p_welch: its two-sided p-value.
+        p_mann_whitney: two-sided p-value of the Mann-Whitney U test.
+        mann_whitney_exact: whether that is exact, rather than from a normal approximation.
+        a12: probability that a run of the scheme is better than one of the reference, ties counted half.
+        cliffs_delta: 2 a12 - 1.
+        note: why numbers are NaN, or what is special about the scores, or "".
     """
 
     n_scheme: int
@@ -23,21 +36,21 @@ class Unpaired:
     mean_scheme: float
     mean_reference: float
     difference: float
-    se: float  # of the difference
-    df: float  # of Welch and Satterthwaite
+    se: float
+    df: float
     t: float
     p_welch: float
     p_mann_whitney: float
     mann_whitney_exact: bool
-    a12: float  # chance that a run of the scheme is better than one of the reference, ties counted half
-    cliffs_delta: float  # 2 a12 - 1
+    a12: float
+    cliffs_delta: float
     note: str
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return Welch's two-sided t interval of the difference, in the metric's unit; NaN where there is no t-test.
 
         Raises:
-            ValueError: a level outside (0, 1).
+            ValueError: the level is outside (0, 1).
         """
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must lie strictly between 0 and 1, got {level}")
@@ -48,20 +61,20 @@ class Unpaired:
 
 
 def unpaired(scheme: ArrayLike, reference: ArrayLike, *, higher_is_better: bool) -> Unpaired:
-    """Compare two independent groups of runs, such as one's own with those of another implementation.
+    """Compare two independent groups of runs, such as jfed's with those of another implementation.
 
     Where both schemes ran on the same seeds, `compare` has more power. Welch's t-test does not assume equal variances.
     The Mann-Whitney U test is `scipy.stats.mannwhitneyu` with method="auto": exact if a group has at most 8 runs and
     no two values tie; otherwise a normal approximation, corrected for ties and continuity. With ties in a group of at
     most 8 the approximation can fall below the smallest p-value that such runs can give (0.047 instead of 0.1 for
-    3 against 3), so there the distribution over all assignments of the runs to groups is counted out.
+    3 against 3), so there the distribution over all assignments of the runs to groups is enumerated.
 
-    What is missing:
+    Special cases:
 
-    - NaN is a failed run. Everything but the counts is NaN: to leave it out would favour the scheme that failed.
-    - An infinite score stands for a value beyond all others, such as rounds to a target that was never reached. The
-      ranks use it; there is no difference of means and no t-test.
-    - One run in a group: no variance, hence no t-test. The Mann-Whitney test stands.
+    - NaN is a failed run. There are no tests, since leaving it out would favour the scheme that failed.
+    - An infinite score is a value beyond all others, such as rounds to a target that was never reached. The ranks
+      use it; there is no difference of means and no t-test.
+    - One run in a group: no variance, hence no t-test. The Mann-Whitney test is computed.
     - No variance in either group: no t and no interval. p_welch is 1 if all values are equal, otherwise NaN.
     - All values equal: the Mann-Whitney p-value is 1.
 
@@ -71,7 +84,7 @@ def unpaired(scheme: ArrayLike, reference: ArrayLike, *, higher_is_better: bool)
         higher_is_better: whether a larger score is better.
 
     Raises:
-        ValueError: scores that are not one value per run.
+        ValueError: the scores are not one value per run.
 
     Source: Welch (1947) for the t-test; Mann and Whitney (1947); Vargha and Delaney (2000) for a12; Cliff (1993) for
     delta; Streitberg and Roehmel (1986) for the exact distribution of ranks with ties.
@@ -119,20 +132,20 @@ def _mean(x: np.ndarray) -> float:
 
 
 def _constant(x: np.ndarray) -> bool:
-    """Return whether finite values are the same up to rounding, which would pass for a tiny variance."""
+    """Return whether finite values are the same up to rounding, which would look like a tiny variance."""
     return bool(np.ptp(x) <= 64 * np.finfo(float).eps * np.abs(x).max())
 
 
 def _welch(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float, float, str]:
     """Return standard error, degrees of freedom, t, p and note, for finite values."""
-    # From the moments: given the values, SciPy warns about a group without variance, which is allowed here.
+    # Not SciPy's, which warns about a group without variance, allowed here.
     if min(len(x), len(y)) < 2:
         return NAN, NAN, NAN, NAN, "no t-test: needs >= 2 runs in each group"
     of_x, of_y = (0.0 if _constant(v) else float(np.var(v, ddof=1)) / len(v) for v in (x, y))
     if of_x + of_y == 0:
         equal = _constant(np.concatenate([x, y]))
         return 0.0, NAN, NAN, 1.0 if equal else NAN, "all values equal" if equal else "no variance in either group"
-    # As shares of their sum, since the square of a small variance may be 0.
+    # In terms of shares of their sum, since the square of a small variance may be 0.
     share = of_x / (of_x + of_y)
     df = 1.0 / (share**2 / (len(x) - 1) + (1 - share) ** 2 / (len(y) - 1))
     se = (of_x + of_y) ** 0.5
@@ -152,7 +165,7 @@ def _ranks(x: np.ndarray, y: np.ndarray) -> tuple[float, bool, float]:
 
 
 def _exact_with_ties(x: np.ndarray, y: np.ndarray) -> float:
-    """Return twice the smaller tail of the rank sum, over all ways to pick as many runs as the smaller group has."""
+    """Return twice the smaller tail of the rank sum, over all subsets of the smaller group's size."""
     doubled = np.rint(2 * stats.rankdata(np.concatenate([x, y]))).astype(int)  # whole numbers, ties or not
     picked = doubled[: len(x)] if len(x) <= len(y) else doubled[len(x) :]
     size, observed = len(picked), picked.sum()

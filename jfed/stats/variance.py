@@ -1,4 +1,4 @@
-"""Where the spread over seeds comes from: the data, the model's start or the environment."""
+"""Variance components: how much of the spread over seeds is due to the data, the initial model and the environment."""
 
 import itertools
 import math
@@ -13,56 +13,75 @@ SEEDS = ("data_seed", "model_seed", "environment_seed")
 
 @dataclass(frozen=True)
 class Component:
-    """One factor's part; variance and mean square in the metric's unit squared."""
+    """The variance component of one factor.
+
+    Attributes:
+        name: name of the factor.
+        levels: number of its levels.
+        mean_square: mean square, in the metric's unit squared.
+        variance: variance component, in the metric's unit squared; 0 where the estimate is negative.
+        share: share of the total; NaN if the total is 0.
+        truncated: whether the estimate was negative.
+    """
 
     name: str
     levels: int
     mean_square: float
-    variance: float  # 0 where the estimate is negative
-    share: float  # of the total; NaN if the total is 0
-    truncated: bool  # the estimate was negative
+    variance: float
+    share: float
+    truncated: bool
 
 
 @dataclass(frozen=True)
 class Components:
-    """Variance components of one metric, in the metric's unit squared."""
+    """Variance components of one metric, in the metric's unit squared.
+
+    Attributes:
+        rows: the components of the factors.
+        residual: variance of interactions, and of all randomness that the factors do not fix.
+        residual_df: its degrees of freedom.
+        total: sum of the rows, after truncation, and the residual.
+        n: number of runs.
+        left_out: factors with a single level.
+    """
 
     rows: tuple[Component, ...]
-    residual: float  # interactions, and everything that the factors do not fix
+    residual: float
     residual_df: int
-    total: float  # of the rows, after truncation, and the residual
-    n: int  # runs
-    left_out: tuple[str, ...]  # factors with a single level
+    total: float
+    n: int
+    left_out: tuple[str, ...]
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per factor, and the residual last."""
+        """Return one row per factor, then the residual."""
         rest = Component("residual", self.n, self.residual, self.residual, share(self.residual, self.total), False)
         return pd.DataFrame([asdict(row) for row in (*self.rows, rest)])
 
 
 def components(frame: pd.DataFrame, metric: str, factors: Sequence[str] = SEEDS) -> Components:
-    """Return variance components of random effects by moments; balanced, crossed, one run per combination.
+    """Return variance components of a balanced, crossed random-effects design by the method of moments.
 
-    The model is a run's score = mean + one effect per factor + residual, all independent, with variances v_f and v.
+    Each combination of levels has one run. A run's score is modelled as mean + one effect per factor + residual, all
+    independent, with variances v_f and v.
     Let factor f have L levels among N runs, so that each level has N / L of them. The mean of a level varies by its own
     effect, with variance v_f, and by the residuals of N / L runs, with variance v / (N / L); the other factors' effects
     are the same in each level and cancel. The mean square of f is N / L times the variance of its L level means, hence
 
         E MS_f = v + (N / L) v_f        E MS_residual = v        v_f = (MS_f - MS_residual) / (N / L).
 
-    A negative estimate is set to 0 and flagged: the factor's part is too small to be seen, and the other shares are
-    then a little too small. Interactions count as residual. With two factors that is harmless, since an interaction
-    is in both mean squares; with three, one that is large inflates the variances of its factors.
+    A negative estimate is set to 0 and flagged: the component is too small to be detected, and the other shares are
+    then slightly too small. Interactions count as residual. With two factors that is harmless, since an interaction
+    is in both mean squares; with three, a large one inflates the variances of its factors.
 
     Args:
-        frame: one row per run, of one scheme; the columns of the factors and of the metric.
-        metric: the column to take apart.
+        frame: one row per run of one scheme, with columns of the factors and of the metric.
+        metric: the column to decompose.
         factors: columns that were varied independently. Those with a single level are left out.
 
     Raises:
         ValueError: a column is missing or not numeric; there are several schemes; a combination has no run, or several;
-            a run has failed (its score is NaN or infinite); or fewer than two factors vary: the part of a single one
-            cannot be told from the residual.
+            a run has failed (its score is NaN or infinite); or fewer than two factors vary, since a single one
+            cannot be separated from the residual.
 
     Source: Searle, Casella and McCulloch (1992), Variance components, chapter 4; Henderson (1953), method 1.
     """
@@ -71,7 +90,7 @@ def components(frame: pd.DataFrame, metric: str, factors: Sequence[str] = SEEDS)
         if column not in frame.columns:
             raise ValueError(f"the frame has no column {column!r}; there are {', '.join(map(str, frame.columns))}")
     if "scheme" in frame.columns and len(frame["scheme"].drop_duplicates()) > 1:
-        raise ValueError("the frame has several schemes; select one, whose variance is to be taken apart")
+        raise ValueError("the frame has several schemes; select one, whose variance is to be decomposed")
     levels = {name: frame[name].drop_duplicates().tolist() for name in factors}
     varied = [name for name in factors if len(levels[name]) > 1]
     if len(varied) < 2:
@@ -107,7 +126,7 @@ def components(frame: pd.DataFrame, metric: str, factors: Sequence[str] = SEEDS)
 
 
 def share(part: float, total: float) -> float:
-    """Return the part of the total; NaN if there is no total."""
+    """Return part / total; NaN if the total is 0."""
     return part / total if total > 0 else float("nan")
 
 

@@ -3,4 +3,4 @@
 from jfed.core.errors import extra
 
 with extra("figures"):
-    import matplotlib  # noqa: F401  # before any figure's own import, for a sentence where it is missing
+    import matplotlib  # noqa: F401  # before any figure's own import, for a readable error where it is missing

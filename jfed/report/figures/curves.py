@@ -1,4 +1,4 @@
-"""Curves over rounds: the mean over seeds with a band."""
+"""Figures of curves over rounds: the mean over seeds with a band."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -12,7 +12,7 @@ from scipy import stats
 
 from jfed.report.figures.style import COLUMN_IN, RC, Legend, mark, new_figure, wrap
 
-MOST_POINTS = 300  # more cannot be seen at a column's width, and make the pdf large
+MOST_POINTS = 300  # more are not visible at a column's width and make the PDF large
 MARKERS_PER_CURVE = 6
 PANEL_IN = 1.6  # height of one panel, inches
 
@@ -27,22 +27,22 @@ def draw_lines(
     ylabel: str,
     band: Band = "ci",
 ) -> None:
-    """Draw the mean over seeds of each curve, and a band, on axes that the caller owns.
+    """Draw the mean over seeds of each curve, and a band, on the caller's axes.
 
-    Long curves are thinned to every few points after the mean is taken. Where any seed is not
-    finite the curve has a gap: leaving the failed run out would flatter the scheme.
+    At most 300 evenly spaced points of a curve are drawn. Where any seed's value is not finite the
+    curve has a gap: leaving the failed run out would favour the scheme.
 
     Args:
-        axes: where to draw.
-        x: (points,) for instance rounds.
-        curves: label to (seeds, points), in the unit of `ylabel`. The position of a label fixes its
-            colour, line style and marker.
-        ylabel: with its unit.
+        axes: axes to draw on.
+        x: (points,), for instance rounds.
+        curves: label to (seeds, points), in the unit of `ylabel`. The position of a label determines
+            its colour, line style and marker.
+        ylabel: label of the y axis, with its unit.
         band: "ci", a pointwise 95 % t interval of the mean, or "range", lowest to highest seed.
             One seed has no band.
 
     Raises:
-        ValueError: shapes that do not fit, or an unknown band.
+        ValueError: there is no curve, shapes do not match, or the band is unknown.
     """
     x, arrays = _checked(x, curves, band)
     keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_POINTS)).round().astype(int))
@@ -51,7 +51,7 @@ def draw_lines(
         values = np.where(np.isfinite(values), values, np.nan)[:, keep]
         mean = values.mean(axis=0)
         spacing = max(1, len(keep) // MARKERS_PER_CURVE)
-        # Shifted per curve, so that the markers of curves that coincide do not hide each other.
+        # Shifted per curve, so that markers of coinciding curves do not hide each other.
         start = index * spacing // len(arrays)
         axes.plot(
             x[keep],
@@ -78,7 +78,7 @@ def lines(
     title: str,
     band: Band = "ci",
 ) -> Figure:
-    """Return a figure with one panel of `draw_lines`, one column wide; the caption says what the band is."""
+    """Return a figure with one panel of `draw_lines`, one column wide; the caption explains the band."""
     return stacked_lines(x, {ylabel: curves}, xlabel=xlabel, title=title, band=band)
 
 
@@ -90,20 +90,20 @@ def stacked_lines(
     title: str,
     band: Band = "ci",
 ) -> Figure:
-    """Return panels of `draw_lines` above each other over one x axis, with one legend.
+    """Return a figure of panels of `draw_lines`, stacked over one x axis, with one legend.
 
     For instance success ratio above cumulative effective participation, as in Fig. 4 of E3CS.
 
     Args:
         x: (points,), shared.
-        panels: the y label of each panel, from the top, to its curves. All panels hold the same
-            labels in the same order.
-        xlabel: with its unit.
-        title: must name the data set or world.
-        band: as for `draw_lines`.
+        panels: y label to curves, from the top panel down. All panels have the same curve labels in
+            the same order.
+        xlabel: label of the x axis, with its unit.
+        title: title, which must name the data set or world.
+        band: as in `draw_lines`.
 
     Raises:
-        ValueError: no panel, panels with different labels, or what `draw_lines` refuses.
+        ValueError: there is no panel, panels have different labels, or as in `draw_lines`.
     """
     labels = [list(curves) for curves in panels.values()]
     if not labels or any(one != labels[0] for one in labels):

@@ -1,4 +1,4 @@
-"""Who is selected: a heat map of clients, one row per scheme."""
+"""A heat map of how often each client is selected, one row per scheme."""
 
 from collections.abc import Mapping
 
@@ -15,12 +15,12 @@ def selection_heat(shares: Mapping[str, ArrayLike], order: ArrayLike, *, xlabel:
 
     Args:
         shares: scheme to (seeds, clients), each in [0, 1].
-        order: (clients,) what clients are sorted by, such as their success rate, lowest first; marked below.
-        xlabel: what that is.
-        title: must name the data set or world.
+        order: (clients,) values by which clients are sorted, lowest first, such as success rates; marked on the x axis.
+        xlabel: name of these values.
+        title: title, which must name the data set or world.
 
     Raises:
-        ValueError: no scheme, or shapes that do not fit.
+        ValueError: there is no scheme, or shapes do not match.
     """
     keys = np.asarray(order, float)
     rows = {scheme: np.asarray(values, float) for scheme, values in shares.items()}
@@ -31,7 +31,7 @@ def selection_heat(shares: Mapping[str, ArrayLike], order: ArrayLike, *, xlabel:
             raise ValueError(f"shares of {scheme!r} have shape {values.shape}, not (seeds, {keys.size})")
     sorting = np.argsort(keys, kind="stable")
     picture = np.stack([values.mean(0)[sorting] for values in rows.values()])
-    caption = "Mean over seeds; clients from left to right by " + xlabel + ", values at the first client of each."
+    caption = "Mean over seeds; clients from left to right by " + xlabel + "; each value is marked at its first client."
     with mpl.rc_context(RC):
         figure = new_figure(TEXT_IN, 0.55 + 0.22 * len(rows), title, caption)
         axes = figure.subplots()

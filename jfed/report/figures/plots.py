@@ -22,19 +22,19 @@ _VERDICTS = {"better": (PALETTE[0], "o"), "worse": (PALETTE[1], "s")}  # all oth
 
 
 def box_by_class(panels: Mapping[str, Mapping[str, np.ndarray]], ylabel: str, title: str) -> Figure:
-    """Draw one panel per scheme, in it a box per client class, as in Fig. 3 of E3CS.
+    """Draw one panel per scheme with one box per client class, as in Fig. 3 of E3CS.
 
-    Boxes hold the middle half, whiskers reach to the farthest value within 1.5 box lengths, points
-    are beyond.
+    Boxes cover the middle half, whiskers reach to the farthest value within 1.5 box lengths, and
+    points are values beyond.
 
     Args:
         panels: scheme to class to values, for instance how often each client of that class was
             selected, seeds pooled. Any shape; it is flattened.
-        ylabel: of all panels, with its unit.
-        title: must name the data set or world.
+        ylabel: label of the y axis, with its unit.
+        title: title, which must name the data set or world.
 
     Raises:
-        ValueError: no panel, a class without values, or a value that is not finite.
+        ValueError: there is no panel, a class has no values, or a value is not finite.
     """
     if not panels:
         raise ValueError("there are no schemes to draw")
@@ -42,7 +42,7 @@ def box_by_class(panels: Mapping[str, Mapping[str, np.ndarray]], ylabel: str, ti
     for scheme, by_class in boxes.items():
         for name, values in by_class.items():
             if values.size == 0 or not np.isfinite(values).all():
-                raise ValueError(f"class {name!r} of {scheme!r} has no values, or one not finite")
+                raise ValueError(f"class {name!r} of {scheme!r} has no values, or one that is not finite")
 
     across = min(4, len(boxes))
     down = math.ceil(len(boxes) / across)
@@ -61,15 +61,15 @@ def box_by_class(panels: Mapping[str, Mapping[str, np.ndarray]], ylabel: str, ti
 
 
 def forest(comparisons: Comparisons, title: str) -> Figure:
-    """Draw each paired difference with its intervals, one row per comparison, first row on top.
+    """Draw each difference with its intervals, one row per comparison, first row on top.
 
-    Thin: the family's interval, which agrees with the corrected test, an open circle where it was cut at
-    0. Thick: the pointwise interval. A difference that is the same on every seed has none and is
-    labelled "constant".
+    The thin line is the family's interval, which agrees with the corrected test, with an open circle
+    where it is cut at 0; the thick line is the pointwise interval. A difference that is the same on
+    every seed has neither and is labelled "constant".
 
     Args:
         comparisons: from `compare`.
-        title: must name the data set or world.
+        title: title, which must name the data set or world.
     """
     rows, baseline = comparisons.rows, comparisons.baseline
     labels = [row.scheme if baseline else f"{row.scheme} – {row.reference}" for row in rows]

@@ -1,4 +1,4 @@
-"""Critical-difference diagram: mean ranks on a line, bars over schemes that Nemenyi's test cannot tell apart."""
+"""Critical-difference diagram: mean ranks on a line, and bars that join schemes Nemenyi's test does not separate."""
 
 import math
 
@@ -10,18 +10,18 @@ from jfed.report.figures.style import COLUMN_IN, RC, new_figure
 from jfed.stats.comparison import Comparisons
 from jfed.stats.omnibus import cliques, critical_difference
 
-_ROW_IN = 0.17  # height of a label's row
+_ROW_IN = 0.17  # height of a row of labels, inches
 
 
 def rank_diagram(comparisons: Comparisons, title: str) -> Figure:
-    """Draw each scheme's mean rank over seeds, 1 best, and which differ by less than the critical difference.
+    """Draw each scheme's mean rank over seeds, 1 is best, and join those closer than the critical difference.
 
     Args:
         comparisons: from `compare`, of at least three schemes on common seeds.
-        title: must name the data set or world.
+        title: title, which must name the data set or world.
 
     Raises:
-        ValueError: there are no ranks to draw.
+        ValueError: `comparisons` has no ranks.
 
     Source: Demsar (2006), Statistical comparisons of classifiers over multiple data sets, whose rows are data sets;
     here they are seeds (`jfed.stats.omnibus`).

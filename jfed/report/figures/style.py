@@ -1,4 +1,4 @@
-"""How figures look: sizes, fonts, and marks that can be told apart without colour."""
+"""Style of figures: sizes, fonts, and marks that can be told apart without colour."""
 
 import textwrap
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 COLUMN_IN = 3.5  # one column of a two-column paper, inches
 TEXT_IN = 7.16  # both columns
 
-# Okabe and Ito (2008), Color universal design; yellow darkened, for it vanishes on white paper.
+# Okabe and Ito (2008), Color universal design; yellow darkened, since it vanishes on white paper.
 PALETTE = (
     "#0072B2",
     "#D55E00",
@@ -25,7 +25,7 @@ PALETTE = (
     "#E69F00",
     "#B8A800",
 )
-# Lengths 8, 5 and 9 have no common divisor, so 360 curves differ in the whole of the three.
+# Lengths 8, 5 and 9 are pairwise coprime, so that 360 curves have different marks.
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
@@ -54,14 +54,20 @@ RC: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Mark:
-    """Colour, line style and marker of one curve."""
+    """The look of one curve.
+
+    Attributes:
+        color: colour.
+        dash: line style, matplotlib's name or (offset, on-off lengths).
+        marker: marker.
+    """
 
     color: str
-    dash: Any  # matplotlib's name or (offset, on-off lengths)
+    dash: Any
     marker: str
 
     def line(self, label: str) -> Line2D:
-        """Return the curve's sample for a legend."""
+        """Return the curve's legend entry."""
         return Line2D([], [], color=self.color, linestyle=self.dash, marker=self.marker, label=label)
 
 
@@ -72,13 +78,17 @@ def mark(index: int) -> Mark:
 
 @dataclass(frozen=True)
 class Legend:
-    """One legend for all panels, made from the labels alone: `mark(i)` for the i-th label."""
+    """One legend for all panels.
+
+    Attributes:
+        labels: labels of the curves; the i-th has `mark(i)`.
+    """
 
     labels: tuple[str, ...]
 
     @property
     def columns(self) -> int:
-        """Return the number of columns that fit the width of one column of a paper."""
+        """Return the number of legend columns that fit one column of a paper."""
         return min(len(self.labels), 2 if max(map(len, self.labels)) > 12 else 3)
 
     @property
@@ -102,11 +112,11 @@ class Legend:
 def new_figure(
     width_in: float, height_in: float, title: str, caption: str = "", legend: Legend | None = None
 ) -> Figure:
-    """Return an empty figure with title, legend and caption; no window and no pyplot.
+    """Return an empty figure with title, legend and caption, made without pyplot or a window.
 
-    Call it, and draw, inside `mpl.rc_context(RC)`. `height_in` is for the panels. Title and legend
-    above them and the caption below get strips of their own: matplotlib's constrained layout lets a
-    title and a legend outside the axes overlap.
+    Call it, and draw, inside `mpl.rc_context(RC)`. `height_in` is the height of the panels. The title
+    and legend above them and the caption below have strips of their own: matplotlib's constrained
+    layout lets a title and a legend outside the axes overlap.
     """
     title, caption = wrap(title, width_in, 9), wrap(caption, width_in, 6.5)
     title_in = 0.06 + 0.15 * len(title.splitlines())
@@ -136,7 +146,7 @@ def wrap(text: str, length_in: float, points: float) -> str:
 
 
 def save(figure: Figure, directory: str | Path, stem: str) -> list[Path]:
-    """Write `<stem>.png` (200 dots per inch) and `<stem>.pdf` into `directory`; returns the paths.
+    """Write `<stem>.png` (200 dots per inch) and `<stem>.pdf` into `directory`, and return the paths.
 
     No date is written, so the same figure gives the same files.
     """

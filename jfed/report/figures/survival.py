@@ -1,7 +1,7 @@
-"""Kaplan-Meier curves of rounds to a target: a picture only.
+"""Kaplan-Meier curves of times to a target, for display only.
 
 Times of schemes on common seeds are paired, so the log-rank test, which assumes independent groups, does not apply;
-`jfed.report.targets.compare_times` tests them. A run that never arrives is censored at its last round.
+`jfed.report.targets.compare_times` tests them. A run that never reaches the target is censored at the horizon.
 """
 
 from collections.abc import Mapping
@@ -18,15 +18,15 @@ def kaplan_meier(times: ArrayLike, horizon: float) -> tuple[np.ndarray, np.ndarr
     """Return the share of runs that have reached the target by each time.
 
     Args:
-        times: of each run, (n,), inf where it never arrived within `horizon`.
-        horizon: when such runs were last seen.
+        times: time of each run, (n,), inf where the target was not reached within `horizon`.
+        horizon: end of observation, the same for all runs.
 
     Returns:
         The times at which the share rises, 0 first, and the share from then on. With one common horizon this is the
-        empirical distribution function; runs seen for different times need different horizons, which is refused.
+        empirical distribution function.
 
     Raises:
-        ValueError: no runs, a NaN, or a time beyond the horizon.
+        ValueError: there are no runs, a time is NaN, or one is beyond the horizon.
 
     Source: Kaplan and Meier (1958), Nonparametric estimation from incomplete observations.
     """
@@ -35,7 +35,7 @@ def kaplan_meier(times: ArrayLike, horizon: float) -> tuple[np.ndarray, np.ndarr
         raise ValueError("times need one number per run, inf where the target was never reached")
     arrived = np.sort(t[np.isfinite(t)])
     if arrived.size and arrived[-1] > horizon:
-        raise ValueError(f"a run arrives at {arrived[-1]:g}, after the horizon of {horizon:g}")
+        raise ValueError(f"a run reaches the target at {arrived[-1]:g}, after the horizon of {horizon:g}")
     steps, counts = np.unique(arrived, return_counts=True)
     return np.concatenate([[0.0], steps]), np.concatenate([[0.0], np.cumsum(counts) / t.size])
 
@@ -44,21 +44,21 @@ def arrivals(times: Mapping[str, ArrayLike], horizon: float, *, xlabel: str, tar
     """Draw a step curve for each scheme.
 
     Args:
-        times: scheme to times, as for `kaplan_meier`.
-        horizon: of all runs.
-        xlabel: what the times are, with their unit.
-        target: what is reached, such as "65 % test accuracy".
-        title: must name the data set.
+        times: scheme to times, as in `kaplan_meier`.
+        horizon: end of observation, the same for all runs.
+        xlabel: name of the times, with their unit.
+        target: the target, such as "65 % test accuracy".
+        title: title, which must name the data set.
 
     Raises:
-        ValueError: no scheme, or what `kaplan_meier` refuses.
+        ValueError: there is no scheme, or as in `kaplan_meier`.
     """
     if not times:
         raise ValueError("there are no schemes to draw")
     curves = {scheme: kaplan_meier(t, horizon) for scheme, t in times.items()}
     sizes = sorted({np.size(t) for t in times.values()})
     count = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    caption = f"{count} runs per scheme, each seen until {horizon:g}. A picture: the runs are paired, see the table."
+    caption = f"{count} runs per scheme, each seen until {horizon:g}. For display: runs are paired, see the table."
     with mpl.rc_context(RC):
         figure = new_figure(COLUMN_IN, 1.9, title, caption, Legend(tuple(curves)))
         axes = figure.subplots()
