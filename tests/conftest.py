@@ -39,22 +39,22 @@ hypothesis.settings.load_profile("jfed")
 
 @pytest.fixture
 def plain_pdf(monkeypatch):
-    """Pictures whose fonts are not cut to size, which takes most of the time of an experiment at a tiny size."""
+    """Write figures without cutting fonts to size, which takes most of the time of an experiment at a tiny size."""
     from jfed.report.figures import style
 
     monkeypatch.setitem(style.RC, "pdf.fonttype", 3)
 
 
 def pytest_collection_modifyitems(items):
-    """Long files first, so that no worker is left alone with one at the end."""
+    """Run long files first, so that no worker is left alone with one at the end."""
     items.sort(key=lambda item: "experiments" not in item.path.name)  # stable
 
 
 def pytest_configure(config):
-    """Let XLA optimise nothing in the quick suite, so that it compiles over three times faster; `-m proof` does.
+    """Turn off XLA's optimisation, except with `-m proof`: the quick suite then compiles over three times faster.
 
-    So numbers are rounded otherwise than in use, which has found a choice that hung on two equal roundings. Without
-    optimisation LLVM fails on some AVX-512 code ("Cannot select: SUBV_BROADCAST_LOAD"), so AVX2 has to do.
+    Numbers are then rounded differently than in use, which once revealed a choice that depended on equal roundings.
+    Without optimisation LLVM fails on some AVX-512 code ("Cannot select: SUBV_BROADCAST_LOAD"), hence AVX2.
     """
     if config.getoption("markexpr") != "proof":
         isa = " --xla_cpu_max_isa=AVX2" if platform.machine().lower() in ("x86_64", "amd64") else ""

@@ -1,13 +1,16 @@
-"""Tiny settings that share compiled programs, and what several test files need."""
+"""Tiny settings that share compiled programs, and helpers of several test files."""
 
 from collections.abc import Sequence
 from typing import Any
 
+import chex
 import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
 import jfed
+from jfed.core import prng
 from jfed.engine import simulate
 from jfed.engine.simulate import clock
 from jfed.runner import units
@@ -27,7 +30,7 @@ SIZES = (0, 1, 3, 10, 20, 8, 9, 17)  # none, one, less than a batch, a batch and
 
 
 def points(base: jfed.Config, *names: str, mode: str = "faithful", **delta: Any) -> list[jfed.Point]:
-    """Named schemes in the world of `base`, with changed settings (a dot is written as two underscores)."""
+    """Return named schemes in the world of `base`, with changed settings (a dot is written as two underscores)."""
     changed = {path.replace("__", "."): value for path, value in delta.items()}
     return [
         jfed.Point(jfed.replace(p.config, changed), p.coords)
@@ -36,12 +39,12 @@ def points(base: jfed.Config, *names: str, mode: str = "faithful", **delta: Any)
 
 
 def run(where: Sequence[jfed.Point], seeds: Any, layout: Layout = LAYOUT, **kwargs: Any) -> xr.Dataset:
-    """`jfed.run` without a progress bar."""
+    """Return the results of `jfed.run`, without a progress bar."""
     return jfed.run(where, seeds, layout=layout, progress=False, **kwargs)
 
 
 def assert_same_bits(a: xr.Dataset, b: xr.Dataset, names: Sequence[str] | None = None) -> None:
-    """Every variable of the two is the same, bit for bit."""
+    """Check that the two have the same variables, with the same bits; compare only `names` if given."""
     assert set(a.data_vars) == set(b.data_vars)
     for name in names or a.data_vars:
         x, y = a[name].values, b[name].values
@@ -49,19 +52,18 @@ def assert_same_bits(a: xr.Dataset, b: xr.Dataset, names: Sequence[str] | None =
         assert x.tobytes() == y.tobytes(), name
 
 
-def leaves(tree: Any) -> list[np.ndarray]:
-    """Host copies of a pytree's leaves."""
-    return [np.array(x) for x in jax.tree.leaves(tree)]
-
-
 def assert_same_tree(a: Any, b: Any) -> None:
-    """The leaves of the two are the same, bit for bit."""
-    for x, y in zip(leaves(a), leaves(b), strict=True):
-        assert x.dtype == y.dtype and x.tobytes() == y.tobytes()
+    """Check that the two trees are the same, bit for bit: NaN is NaN, and -0 is not 0."""
+
+    def same(x: Any, y: Any) -> bool:
+        return np.asarray(x).tobytes() == np.asarray(y).tobytes()
+
+    chex.assert_trees_all_equal_shapes_and_dtypes(a, b)
+    chex.assert_trees_all_equal_comparator(same, lambda x, y: f"{x} is not the same bits as {y}", a, b)
 
 
 class Stepper:
-    """One unit, one round at a time, with the whole state in sight after each round."""
+    """A unit that runs one round at a time, with its whole state in sight after each round."""
 
     def __init__(
         self,
@@ -78,21 +80,25 @@ class Stepper:
         self.config = self.unit.config
         self.state: Any = self.program.init(self.pool, self.block)
 
+    def keys(self, run: int = 0) -> prng.Keys:
+        """Return the keys of a run's streams."""
+        return prng.keys(jax.tree.map(lambda x: jnp.asarray(x[run]), self.block.seeds))
+
     def host(self) -> Any:
-        """A copy of the state on the host."""
+        """Return a copy of the state on the host."""
         return jax.tree.map(np.array, self.state)
 
     def step(self, t: int) -> tuple[Any, Any]:
-        """Do round t; return its record and, with training, the model's quality, both without the axis of rounds."""
+        """Run round t; return its record and, with training, the model's quality, both without the axis of rounds."""
         when = clock(t, t + 1, self.config.num_rounds, self.config.eval_every)
         self.state, record, quality = self.program.chunk(self.pool, self.block, self.state, when)
         return jax.tree.map(lambda x: np.array(x)[0], (record, quality))
 
     def finish(self) -> Any:
-        """Quality of the model on each client's data."""
+        """Return the quality of the model on each client's data."""
         return jax.tree.map(np.array, self.program.finish(self.pool, self.block, self.state))
 
 
 def unpack(record: Any, num_clients: int) -> np.ndarray:
-    """Who was selected: (runs, K)."""
+    """Return the selected clients, (runs, K)."""
     return np.unpackbits(record.selected, axis=-1, count=num_clients).astype(bool)

@@ -1,4 +1,4 @@
-"""Digests of code: what changes a formula changes them, and nothing else does, on every Python."""
+"""Digests of code: a changed formula changes them, and nothing else does, on every Python."""
 
 import importlib.util
 import json
@@ -48,7 +48,7 @@ if __name__ == "__main__":
 
 
 def load(folder, name="mine", imports="", body="1"):
-    """A member in a module of its own, loaded afresh."""
+    """Return a member in a module of its own, loaded afresh."""
     path = folder / f"{name}.py"
     path.write_text(MEMBER.format(imports=imports, body=body))
     spec = importlib.util.spec_from_file_location(name, path)
@@ -60,7 +60,7 @@ def load(folder, name="mine", imports="", body="1"):
 
 @pytest.fixture(autouse=True)
 def forgotten():
-    """No module of a test outlives it."""
+    """Remove the modules that a test adds."""
     before = set(sys.modules)
     yield
     for name in set(sys.modules) - before:
@@ -86,7 +86,7 @@ def test_an_edited_formula_has_another_digest_and_an_edited_comment_has_not(tmp_
         assert spec is not None and spec.loader is not None
         spec.loader.exec_module(sys.modules["mine"])
         assert (code.digest(sys.modules["mine"].Mine) == before) is same, edited
-    assert code.digest(first) == before  # what is edited meanwhile is not what that class is
+    assert code.digest(first) == before  # later edits do not change that class
 
 
 def test_the_source_counts_as_it_was_when_imported(tmp_path):
@@ -149,11 +149,11 @@ def test_a_class_in_a_function_has_no_source_of_its_own(tmp_path):
     module = importlib.util.module_from_spec(spec)
     sys.modules["inside"] = module
     spec.loader.exec_module(module)
-    assert code.digest(module.f(1)) is None  # what it was called with is nowhere
+    assert code.digest(module.f(1)) is None  # the value of `a` is not in the source
 
 
 def cell(text, names, number):
-    """Run a cell as notebooks do: its source is where tracebacks look for it."""
+    """Run a cell as notebooks do, with its source where tracebacks look for it."""
     file = f"<cell-{number}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     exec(compile(text, file, "exec"), names)
@@ -169,7 +169,7 @@ def test_a_cell_of_a_notebook_counts_if_it_needs_no_other_cell():
         cell(own.format(value), names, 2 + number)
         found.append(code.digest(names["Mine"]))
     assert found[0] == found[1] != found[2] and None not in found[:3]
-    assert found[3] is None  # it takes something that another cell may change
+    assert found[3] is None  # it uses a name that another cell may change
 
 
 PYTHONS = [p for p in (Path.home() / ".pyenv" / "versions").glob("3.1[1-9]*/bin/python") if p.exists()]

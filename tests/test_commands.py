@@ -1,4 +1,4 @@
-"""`jfed table` on anybody's CSV, `jfed export`, `jfed claims`: what is printed, and one sentence for a mistake."""
+"""`jfed table` on any CSV, `jfed export`, `jfed claims`: the printed output, and one sentence for a mistake."""
 
 import sys
 
@@ -75,7 +75,7 @@ def test_the_best_of_a_sweep_is_chosen_on_seeds_of_its_own(monkeypatch, capsys, 
     said = run(monkeypatch, capsys, "run", *small, *schemes, *sweep, "--tune-seeds", 0, 1)
     assert "selected on 2 tune seeds and reported on 3" in said and "Chosen: e3cs-0 eta 0." in said
     assert (tmp_path / "tables" / "num_succeeded_best_eta.csv").exists()
-    said = run(monkeypatch, capsys, "table", "--out", tmp_path)  # uniform stands in both tables
+    said = run(monkeypatch, capsys, "table", "--out", tmp_path)  # uniform is in both tables
     assert "eta = 0.1" in said and "eta = 0.5" in said and said.count("Mean of uniform") == 2
     said = run(monkeypatch, capsys, "table", "--out", tmp_path, "--tune-over", "eta")
     assert "selected on the same seeds that are reported" in said

@@ -1,4 +1,4 @@
-"""Eiffel's experiments from end to end at a tiny size, and what they measure of a run."""
+"""Eiffel's experiments from end to end at a tiny size, and their measures of a run."""
 
 import dataclasses
 import importlib
@@ -44,7 +44,7 @@ def test_fairness(tmp_path, capsys):
 
 @pytest.mark.proof
 def test_a_network_learns_under_a_budget(tmp_path):
-    """The paper's network for Fashion-MNIST, on the digits: estimates, search and fairness of a model with biases."""
+    """Estimates, search and fairness work for a model with biases: the paper's network for Fashion-MNIST, on digits."""
     delta = {"schemes": ("eiffel",), "model": "wang", "seeds": 1, "budget": 4.0, "partitions": ("iid",)}
     eiffel_fairness.main(tiny(eiffel_fairness, tmp_path, learning_rate=0.05, **delta))
     results = jfed.load(tmp_path)
@@ -92,7 +92,7 @@ def test_budgets_and_participants(tmp_path):
     "experiment", [eiffel_fairness, eiffel_tau, eiffel_accuracy, eiffel_budget, eiffel_participants]
 )
 def test_presets_are_complete(experiment):
-    """The settings can be run; what data they are about is not needed to know that."""
+    """Every preset makes points that can be planned; the digits replace its data set."""
     for settings in experiment.PRESETS.values():
         made = experiment.points(dataclasses.replace(settings, dataset="digits", samples=1400))
         assert len({str(p.coords) for p in made}) == len(made)
@@ -115,7 +115,7 @@ def test_claims_name_schemes_and_settings_of_their_experiments():
 
 
 def test_what_is_measured_of_a_run():
-    """Two runs of three rounds: tau 4 and 2 and a last look; 3 of 4 clients, one of which fails once."""
+    """The example is a run of three rounds: tau 4 and 2, then a look without steps; 3 of 4 clients, one failure."""
     world = edge.Options(exchange_s=(0.2, 0.1), transfers=3)
     point = jfed.Point(jfed.Config(environment=world))
     whole = xr.Dataset(
@@ -160,7 +160,7 @@ def test_curves_over_a_setting():
     ("experiment", "delta", "sentence"),
     [
         (eiffel_fairness, {"schemes": ()}, "at least one of --schemes"),
-        (eiffel_fairness, {"momentum": 0.9}, "plain SGD steps: no momentum of 0.9"),
+        (eiffel_fairness, {"momentum": 0.9}, "With plain SGD steps, momentum must be 0, found 0.9."),
         (eiffel_fairness, {"budget": 0.1}, "A budget of 0.1 is too small for one round"),
         (eiffel_fairness, {"power": (1.0, 0.0)}, "A client's compute power must be positive, found"),
         (eiffel_fairness, {"num_clients": 0}, "There must be at least one client, found K = 0."),
@@ -177,7 +177,7 @@ def test_curves_over_a_setting():
         (
             eiffel_accuracy,
             {"sweep": ("environment.transfers=1,2",)},
-            "This experiment sweeps by itself: --sweep has no place.",
+            "This experiment is a sweep: leave out --sweep and --tune-seeds.",
         ),
         (eiffel_budget, {"budgets": ()}, "at least one of --budgets"),
         (eiffel_participants, {"participants": ()}, "at least one of --participants"),

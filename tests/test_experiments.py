@@ -1,4 +1,4 @@
-"""The experiments' commands from end to end at a tiny size, and documents that are generated."""
+"""The experiments' commands from end to end at a tiny size, and generated documents."""
 
 import dataclasses
 import itertools
@@ -50,7 +50,7 @@ def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys,
     assert "digits" in said and "CIFAR" not in said and "> 3" in said
     levels = [f"primary_{x}_8" for x in algorithms] + [f"primary_{algorithms[0]}_5"]
     many = 4 * len(levels)
-    tables = ("cep", "final_accuracy", "last10_accuracy", "rounds_to_accuracy", "rounds_to_1")  # nobody reaches 99 %
+    tables = ("cep", "final_accuracy", "last10_accuracy", "rounds_to_accuracy", "rounds_to_1")  # no run reaches 99 %
     assert {p.stem for p in (tmp_path / "tables").glob("*.tex")} == {f"{t}_{x}" for t in tables for x in levels}
     figures = ("accuracy", "accuracy_by_models", "accuracy_by_steps", "participation", "selections", "selection_map")
     figures += ("arrivals_1", "differences_cep", "differences_final_accuracy")
@@ -83,7 +83,7 @@ def test_a_sweep_of_a_training_experiment_reports_its_best_on_other_seeds(tmp_pa
     for change, sentence in (
         ({"tune_seeds": (0, 1, 2)}, "must be some of the 3 seeds, not all"),
         ({"tune_seeds": (3,)}, "must be some of the 3 seeds"),
-        ({"sweep": ()}, "for choosing among what --sweep names"),
+        ({"sweep": ()}, "for choosing among settings: name them with --sweep"),
         ({"sweep": ("cohort_size=3,4",)}, "cohort_size has a flag of its own"),
         ({"sweep": ("selector.etta=3,4",)}, "unknown setting in 'selector.etta': 'etta' .did you mean 'eta'"),
     ):
@@ -169,10 +169,10 @@ def test_settings_by_path():
         jfed.Config(num_clients=40, cohort_size=8), ["rbcs-f-5", "cs-ucb-q-0.1", "fedcs-3", "dirichlet-1"]
     )
     for named in ("selector.V", "selector.beta", "selector.deadline_s", "selector.gamma2"):
-        with pytest.raises(ConfigError, match="since the name of a scheme says what it is"):
+        with pytest.raises(ConfigError, match="since the name of a scheme determines it"):
             changed(timed, {named: 1.0})
     for named in ("selector.quota", "selector.sampler", "mode"):
-        with pytest.raises(ConfigError, match="since the name of a scheme says what it is"):
+        with pytest.raises(ConfigError, match="since the name of a scheme determines it"):
             changed(points, {named: "exact"})
     (quotas,) = changed(timed[1:2], {"selector.quota": 0.1})  # there the number is beta
     assert quotas.config.selector.quota == 0.1
@@ -227,7 +227,7 @@ def test_cs_ucb_numerical(tmp_path, capsys):
     assert all(v.finding.verdict in ("not run", "untestable as printed") for v in judge_all(gather([tmp_path])))
     longer = runs[runs.experiment == "cs_ucb_numerical"].assign(num_rounds=5000)
     found = {v.claim.id for v in judge_all({"cs_ucb_numerical": longer}) if v.finding.seeds == 3}
-    assert found == {"U-2", "U-3"}  # as far as 40 rounds have columns
+    assert found == {"U-2", "U-3"}  # those whose columns exist after 40 rounds
     for change, sentence in (
         ({"scaled_channels": (2,), "rho": (3.0,)}, "quotas of 3 clients a round in all with k = 2"),
         ({"set": ("cohort_size=3",)}, "cohort_size is part of the studies"),

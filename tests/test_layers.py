@@ -1,4 +1,4 @@
-"""One-way layers, read from the imports; and rules about what modules may hold."""
+"""One-way layers, read from the imports; and rules for the content of modules."""
 
 import ast
 import subprocess
@@ -13,7 +13,7 @@ from jfed.core.interfaces import Algorithm, Controller, Environment, Selector
 HOME = Path(jfed.__file__).parent
 ROOMS = ("data", "models", "algorithms", "envs", "selectors", "controllers")
 SETTINGS = {"config", "catalog", "sweep"}
-# What each room, and each file of the core, may import from jfed beside itself.
+# Imports from jfed, beside itself, that each room and each file of the core may have.
 CORE = {
     "core.types": set(),
     "core.errors": set(),
@@ -28,11 +28,11 @@ CORE = {
     "core.ops": {"core.types", "core.errors", "core.interfaces", "core.prng", "core.options"},
     "core.members": {"core.types", "core.errors", "core.interfaces", "core.options", "core.code"},
 }
-PLAIN = {"core.errors", "core.version"}  # what is known where jax is not
+PLAIN = {"core.errors", "core.version"}  # usable without jax
 ALLOWED = CORE | {
     "core": set(),
     **{name: {"core"} for name in ROOMS},
-    "catalog": {"core", "models", "data"},  # which finds what is in the rooms, and knows none of it by name
+    "catalog": {"core", "models", "data"},  # finds the members of the rooms without naming any
     "config": {"core", "algorithms", "data", "catalog"},
     "sweep": {"core", "config", "catalog"},
     "paths": {"core"},
@@ -47,7 +47,7 @@ ALLOWED = CORE | {
     "analysis": {"results", "stats", "measures", "report", "claims"},
     "__init__": {"core.version"},
 }
-# The command line stands above everything, `experiments` and `tools` above that.
+# The command line is above everything else, and `experiments` and `tools` are above it.
 TOP = {"__main__", "cli", "commands"}
 NO_JAX = {"analysis", "results", "stats", "measures", "report", "claims", "data"}
 FILES = {"builtins", "io", "os", "pathlib", "shutil", "tempfile", "glob", "h5py", "xarray", "pandas"}
@@ -58,13 +58,13 @@ def modules():
 
 
 def layer(path: Path) -> str:
-    """Return the room of a module; of a file of the core, which know each other in one direction, the file."""
+    """Return the room of a module or, in the core, its file: files of the core also import in one direction only."""
     parts = path.relative_to(HOME).with_suffix("").parts
     return ".".join(parts) if parts[0] == "core" and parts[1] != "__init__" else parts[0]
 
 
 def imports(path: Path, everywhere: bool = True):
-    """Full names of what a module imports; without `everywhere` only when it is loaded, not for type checkers."""
+    """Yield the full names of a module's imports; without `everywhere`, only those at its top level."""
     tree = ast.parse(path.read_text())
     nodes = ast.walk(tree) if everywhere else tree.body
     for node in nodes:
@@ -76,7 +76,7 @@ def imports(path: Path, everywhere: bool = True):
 
 
 def target(name: str) -> tuple[str, str]:
-    """Return the room of an imported name, and the file where it is one of the core: jfed.core.types.View, or ops."""
+    """Return the room and the file of an imported name: core and core.types for jfed.core.types.View."""
     parts = name.split(".")
     return parts[1], ".".join(parts[1:3])
 
@@ -123,7 +123,7 @@ def test_the_rules_are_about_what_there_is():
 
 
 def test_a_room_knows_no_interface_but_its_own():
-    """And only the bases of members and the engine, which puts them together, know all four."""
+    """Only the bases of members and the engine, which puts them together, know all four interfaces."""
     full = {f"{i.__module__}.{i.__name__}": i for i in (Environment, Selector, Controller, Algorithm)}
     known: dict[str, set[type]] = {}
     for path in modules():
@@ -179,7 +179,7 @@ def test_default_rng_is_always_given_a_seed():
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("default_rng"):
-                assert node.args, f"{path}:{node.lineno} draws from the clock"
+                assert node.args, f"{path}:{node.lineno} has no seed"
 
 
 def test_the_public_face_is_what_it_says():

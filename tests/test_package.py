@@ -1,4 +1,4 @@
-"""The package as others get it: what the wheel holds, that it works alone, and one sentence for a missing extra."""
+"""The package as users get it: content of the wheel, work without the repository, one sentence for a missing extra."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ KEPT = ("jfed", "README.md", "LICENSE", "pyproject.toml")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel of a clean copy of the tree, built by what is installed here."""
+    """Return the wheel of a clean copy of the tree, built with the installed packages."""
     setuptools = pytest.importorskip("setuptools")
     if int(setuptools.__version__.split(".")[0]) < 77:
         pytest.skip("building the wheel needs setuptools 77 or newer")
@@ -56,7 +56,7 @@ def test_the_wheel_holds_jfed_only(wheel):
 
 
 def alone(wheel, tmp_path, *arguments):
-    """What a command prints that has the unpacked wheel in the place of this checkout."""
+    """Return the output of a command that imports the unpacked wheel in place of this checkout."""
     code = f"import sys; sys.path.insert(0, {str(wheel)!r}); from jfed.cli import main; main()"
     command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""The streams of randomness are apart, and stay what they are: a renumbered stream would change every result."""
+"""The streams of randomness are distinct and keep their numbers: a renumbered stream would change every result."""
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ def words(key):
 
 
 def test_the_roots_of_one_seed_differ():
-    """Also from the keys that a round, a client or an epoch makes of another root."""
+    """They also differ from the keys that a round, a client or an epoch derives from another root."""
     keys = keys_of(prng.seeds(3))
     roots = {name: words(key) for name, key in keys._asdict().items()}
     assert set(roots) == {"model", "environment", "training", "selector"}

@@ -1,11 +1,11 @@
-"""What the tests themselves must keep: no clock decides one, and an error is told from others by its own words."""
+"""Rules for the tests themselves: no clock decides one, and each matches an error by enough of its words."""
 
 import ast
 import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SAID = {"sentence", "message", "words", "advice"}  # parameters of tests that are matched with what an error says
+SAID = {"sentence", "message", "words", "advice"}  # parameters of tests that are matched with error messages
 FEWEST = 3
 
 
@@ -19,12 +19,12 @@ def calls(tree: ast.AST, name: str):
 
 
 def texts(node: ast.AST):
-    """The pieces of text in an expression: of a plain, a joined or a formatted string."""
+    """Return the pieces of text in an expression: of a plain, a joined or a formatted string."""
     return [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 
 
 def matched(tree: ast.AST):
-    """What errors are matched with, where it is written out: in the call, or in a table of parameters."""
+    """Yield the patterns for error messages that are written out in a call or in a table of parameters."""
     for call in calls(tree, "pytest.raises"):
         yield from (k.value for k in call.keywords if k.arg == "match" and texts(k.value))
     for call in calls(tree, "pytest.mark.parametrize"):

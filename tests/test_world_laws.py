@@ -1,4 +1,4 @@
-"""Where clients of a cell are, how long edge devices take, and the least that a budget of the edge must be."""
+"""Positions of the clients in a cell, times of edge devices, and the smallest budget that edge devices accept."""
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ def test_clients_are_uniform_over_the_area_of_the_cell():
 
 
 def test_edge_devices_take_as_long_as_expected():
-    """A step takes a client of power 4 a quarter of the time, and two transfers take everybody as long."""
+    """A step takes a client of power 4 a quarter of the time, and two transfers take all clients equally long."""
     options = edge.Options((0.4, 0.04), (0.1, 0.01), transfers=2, power=(1.0, 4.0), shared=False, drawn=1)
     problem, dims, draws = Problem(2, 1, 1), Dims(2, 2, features=("power", "demand")), 4000
     world, params = options.make(dims), jax.tree.map(jnp.asarray, options.params(problem))

@@ -1,4 +1,4 @@
-"""The worlds' laws: what is expected is what happens on average, and published magnitudes."""
+"""The worlds' laws: expected values are averages of the draws, and magnitudes are those published."""
 
 import jax
 import jax.numpy as jnp
@@ -35,7 +35,7 @@ def view(context):
 
 
 def many_rounds(module, options, draws):
-    """Latencies and views of many rounds after which nobody had taken part."""
+    """Return the latencies and views of many rounds, before which no client had taken part."""
     features = len(options.features)
     world = options.make(Dims(K, K, features=options.features))
     params = jax.tree.map(jnp.asarray, options.params(PROBLEM))
@@ -73,13 +73,13 @@ def test_an_exchange_takes_as_long_as_expected():
     np.testing.assert_allclose(ratio.mean(0), 1, atol=4.5 / np.sqrt(3 * 40_000))
     assert ratio.min() > -1e-6 and ratio.max() < 2 + 1e-6
     assert seen.context[..., 0].min() >= 0.5 and seen.context[..., 0].max() <= 2
-    assert (seen.context[..., 1] == 1).all()  # everybody is cold in round 1
+    assert (seen.context[..., 1] == 1).all()  # all clients are cold in round 1
     assert seen.context[..., 2].min() >= 5 and seen.context[..., 2].max() <= 10
 
 
 @pytest.mark.parametrize(("reading", "size", "time"), [("corrected", 8.78, 3.96), ("faithful", 8.58, 4.55)])
 def test_the_deadline_of_three_seconds_takes_about_eight(reading, size, time):
-    """The paper says that FedCS(3) "approximates to 8"; the numbers are of a simulation of its own."""
+    """The paper says that FedCS(3) "approximates to 8"; the expected numbers come from a separate simulation."""
     config = jfed.Config(40, 8, 1000, environment=exchange.Options(reading=reading))
     layout = jfed.Layout(block_size=4)
     results = jfed.run(jfed.methods(config, ["fedcs-3"]), range(4), layout=layout, progress=False)
@@ -96,12 +96,12 @@ CASES = st.integers(1, 10).flatmap(
         st.sampled_from([0.0, 0.5, 5.0, 50.0]),
     )
 )
-PAD = 10  # as far as all subsets can be tried
+PAD = 10  # the most clients whose subsets can all be tried
 chosen = jax.jit(lambda *args: rbcs_f.choose(*args[:5], PAD, args[5]))
 
 
 def assert_best(time, queue, here, m, weight):
-    """The engine's choice is as good as the best of all subsets, and of the right size."""
+    """Check that the engine's choice is as good as the best of all subsets, and of the right size."""
     n = len(time)
     padded = [np.pad(np.asarray(x, float), (0, PAD - n)).astype(np.float32) for x in (time, queue)]
     available = np.pad(np.asarray(here, bool), (0, PAD - n))
@@ -120,7 +120,7 @@ def test_the_choice_is_the_best_of_all_subsets(case):
 
 @pytest.mark.parametrize("n", [9, 10])
 def test_the_choice_among_many_is_the_best_of_all_subsets(n):
-    """Where most clients are there and some promises are old, so that even the slowest may be worth waiting for."""
+    """Most clients are available and some promises are old, so that even the slowest may be worth waiting for."""
     rng = np.random.default_rng(n)
     for _ in range(60):
         time, queue, here = rng.uniform(0, 5, n), rng.exponential(1.5, n), rng.uniform(size=n) < 0.95
@@ -180,4 +180,4 @@ def test_availability_is_never_violated_and_promises_are_kept_in_the_long_run_on
     assert (selected.sum(2) == np.minimum(3, there.sum(1))).all()
     rates = dict(zip(results["method"].values.tolist(), rates_so_far(selected), strict=True))
     assert (rates["rbcs-f-5"][-1] >= 0.2 - 0.01).all() and (rates["cs-ucb-q-0.1"][-1] >= 3 / 24 - 0.01).all()
-    assert rates["rbcs-f-50"][299].min() < 0.1 < 0.175 < rates["rbcs-f-50"][-1].min()  # lacks a bounded queue
+    assert rates["rbcs-f-50"][299].min() < 0.1 < 0.175 < rates["rbcs-f-50"][-1].min()  # V = 50 catches up later

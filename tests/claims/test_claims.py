@@ -1,4 +1,4 @@
-"""Claims: the files are sound, each kind of test reaches each verdict, runs are those that a claim is about."""
+"""Tests of claims: sound files, the verdicts of each kind of test, and the choice of the runs a claim is about."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ NOISE = np.array([0.3, -0.5, 0.1, 0.6, -0.4, 0.2, -0.1, -0.2, 0.5, -0.5])  # mea
 
 
 def table(seeds=10, **schemes):
-    """A per-run table: each scheme's scores are its mean plus noise of its own."""
+    """Return a per-run table: each scheme's scores are its mean plus its own noise."""
     rows = [
         {"scheme": name.replace("_", "-"), "seed": seed, "metric": mean + 0.1 * np.roll(NOISE, shift)[seed]}
         for shift, (name, mean) in enumerate(schemes.items())
@@ -68,7 +68,7 @@ def test_order():
     assert verdict({"order": ["a", "c", "b"]}, frame) == "contradicted"
     assert verdict({"order": ["a", "b"]}, table(seeds=3, a=1.01, b=1.0)) == "underpowered"
     many = pd.concat([table(a=1.0, b=1.0).assign(seed=lambda x, i=i: x.seed + 10 * i) for i in range(6)])
-    assert verdict({"order": ["a", "b"]}, many) == "not supported"  # 60 seeds without a difference
+    assert verdict({"order": ["a", "b"]}, many) == "not supported"  # no difference over 60 seeds
 
 
 def test_a_trend_over_schemes():
@@ -81,7 +81,7 @@ def test_a_trend_over_schemes():
 
 @pytest.mark.parametrize("kind", ["order", "levels"])
 def test_a_reversed_step_is_one_of_several(kind):
-    """Any step may be the reversed one, so that its p-value is multiplied by their number (Bonferroni)."""
+    """Any step may be the reversed one, so its p-value is multiplied by the number of steps (Bonferroni)."""
     lifted = {"a": 3.0, "b": 2.0, "c": 1.0, "d": 1.055}
     if kind == "order":
         frame, test = table(**lifted), {"order": [*lifted]}
@@ -140,7 +140,7 @@ def test_larger_on_more_than_half_of_the_seeds():
     assert verdict(test, frame) == "supported"
     assert verdict({**test, "larger": "less", "than": ["more"]}, frame) == "contradicted"
     assert verdict({**test, "than": ["more"]}, frame) == "underpowered"  # ties only
-    # Larger than each of them, not than some of them.
+    # Larger than all of them, not than some.
     assert verdict({**test, "than": ["metric", "most"]}, frame.assign(most=3.0)) == "contradicted"
 
 
@@ -162,7 +162,7 @@ def test_settings():
 
 
 def test_a_gap_of_logarithms_is_one_of_ratios():
-    """From 100 to 80 is more than from 10 to 1 in numbers, and less in logarithms."""
+    """The gap from 100 to 80 is larger than that from 10 to 1 in numbers, and smaller in logarithms."""
     rows = [("x", table(a=100.0, b=80.0)), ("y", table(a=10.0, b=1.0))]
     frame = pd.concat([part.assign(data=name) for name, part in rows])
     gap = {"gap": ["a", "b"], "between": {"data": ["x", "y"]}}
@@ -247,7 +247,7 @@ def test_a_claim_is_as_good_as_its_worst_part():
 
 @pytest.mark.proof
 def test_equal_schemes_are_rarely_called_contradicted():
-    """Any of six steps could be reversed: without a correction a third of these would be."""
+    """Any of six steps could be reversed: without a correction about a third of the orders would be contradicted."""
     rng = np.random.default_rng(3)
     names, wrong = list("abcdefg"), 0
     for _ in range(200):

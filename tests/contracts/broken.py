@@ -1,4 +1,4 @@
-"""Toys that are good but for one thing, and what a rule must say of them."""
+"""Toys that break one rule only, and the check that the rule catches them."""
 
 import re
 import sys
@@ -11,14 +11,14 @@ PARTS = {"init", "select", "update", "probe", "watch", "observe", "respond", "pl
 
 
 def toy(base, annotations=None, **parts):
-    """Return a toy like another, of which some functions (dims, good one -> new one) or attributes are others."""
+    """Return a toy class like `base`, with other functions (made from options, dims and the good one) or attributes."""
     made = {part: parts.pop(part) for part in list(parts) if part in PARTS}
 
     def make(self, dims, *more):
         good = base.make(self, dims, *more)
         return good._replace(**{part: change(self, dims, getattr(good, part)) for part, change in made.items()})
 
-    home = sys._getframe(1).f_globals["__name__"]  # by whose file errors are located
+    home = sys._getframe(1).f_globals["__name__"]  # errors are located in the file of this module
     body: dict[str, Any] = {"__annotations__": annotations or {}, "__module__": home, **parts}
     return dataclass(frozen=True)(type("Toy", (base,), body | ({"make": make} if made else {})))
 

@@ -1,4 +1,4 @@
-"""What every algorithm owes the engine: constant shapes, exact steps, and a server that hears only who returned."""
+"""The contract of every algorithm: constant shapes, exact steps, and a server that hears only clients that returned."""
 
 import dataclasses
 
@@ -23,19 +23,19 @@ SLOTS = 5
 rng = np.random.default_rng(0)
 POOL = jnp.asarray(rng.integers(0, 17, (40, 8, 8, 1)), jnp.uint8)
 LABELS = jnp.asarray(rng.integers(0, 10, 40), jnp.int32)
-# Of a client without images, with one, with fewer than a batch, without a step, and with more than two epochs.
+# Clients without images, with one, with fewer than a batch, without a step, and with more than two epochs.
 SIZES = jnp.array([0, 1, 3, 20, 20], jnp.int32)
 STEPS = jnp.array([2, 2, 3, 0, 12], jnp.int32)
 MODEL = classifier.make(catalog.find("model", "linear"), Inputs(POOL.shape[1:], 10, 16.0, 0.1, 0.5))
 
 
 def sketch(tree):
-    """Shapes and types: a weak type in the first state alone would compile every chunk twice."""
+    """Return shapes and types; a weak type in the first state alone would compile every chunk twice."""
     return jax.tree.map(lambda x: (x.shape, x.dtype, x.weak_type), tree)
 
 
 class Trained:
-    """Five clients trained by an algorithm, beginning with a server's state and memories that are not all 0."""
+    """Five clients trained by an algorithm, from a server state and memories that are not all 0."""
 
     def __init__(self, name: str) -> None:
         options = catalog.find("algorithm", name)
@@ -101,7 +101,7 @@ def test_the_server_keeps_its_shapes_and_moves_the_model(trained):
 
 
 def test_who_does_not_return_is_not_heard(trained):
-    """What is in a slot that did not return changes nothing, be it NaN."""
+    """The content of a slot whose client did not return changes nothing, even if it is NaN."""
     returned = np.array([True, False, True, True, False])
 
     def poisoned(x):
@@ -129,7 +129,7 @@ def test_options_and_names():
 
 
 def test_with_equal_steps_fednova_is_fedavg():
-    """Whatever the shares add up to: the reading "all" shrinks a round once, not twice."""
+    """They agree whatever the shares add up to: the reading "all" shrinks a round once, not twice."""
     nova, plain = Trained("fednova"), Trained("fedavg")
     answer = jax.tree.map(lambda x: x[jnp.array([4, 4, 4, 4, 4])], nova.answer)
     other = jax.tree.map(lambda x: x[jnp.array([4, 4, 4, 4, 4])], plain.answer)

@@ -1,4 +1,4 @@
-"""Every scheme runs in every world by one line of config, and what cannot be is refused in a sentence."""
+"""Every scheme runs in every world by one line of config, and impossible settings are refused in a sentence."""
 
 import itertools
 
@@ -25,10 +25,10 @@ WORLDS = {name: catalog.find("environment", name) for name in catalog.names("env
     "volatility": volatility.Options(availability=0.75),
     "wireless": wireless.Options(availability=0.75, model_bits=5e4),
 }
-IDLE_S = {"volatility": 1.0, "exchange": 0.0, "wireless": 5.0}  # a round without anybody, where that can be
+IDLE_S = {"volatility": 1.0, "exchange": 0.0, "wireless": 5.0}  # length of a round in which no client is available
 LAYOUT = jfed.Layout(block_size=2, chunk_rounds=T, record_selected=True)
 
-# Who must make do without anybody, and where; with promises that can be kept there.
+# Schemes that are tried with no available client, in which world, and with promises that can be kept there.
 EMPTY = {
     "everybody": "volatility",
     "uniform": "exchange",
@@ -67,7 +67,7 @@ def pairs(names, worlds):
 
 @pytest.fixture(autouse=True, scope="module")
 def quickly():
-    """Some fifty programs that each run once need not be fast."""
+    """Compile without most optimisations: some fifty programs that each run once need not be fast."""
     simulate.program.cache_clear()
     jax.config.update("jax_disable_most_optimizations", True)
     yield
@@ -100,7 +100,7 @@ def test_a_pair_runs(name, world):
     time, many = results["round_time_s"].values, results["num_selected"].values
     assert np.isfinite(time).all() and (time >= 0).all() and (time[many > 0] > 0).all()
     most = SIZE if name == "eiffel" else where.config.selector.slots(configs.problem(where.config))
-    assert (many[:, name == "eiffel" :] <= most).all() and many.any()  # at first Eiffel has all
+    assert (many[:, name == "eiffel" :] <= most).all() and many.any()  # Eiffel's first round selects all clients
     assert (results["num_succeeded"].values <= many).all()
     if world == "volatility":
         assert (time == 1).all()  # a round lasts until its deadline
@@ -146,7 +146,7 @@ def test_promises_that_cannot_be_kept(selector, sentence):
 
 @pytest.mark.parametrize(("name", "world"), pairs(EMPTY, IDLE_S))
 def test_nobody_is_there(name, world):
-    """An empty cohort: the clock moves as the world says."""
+    """With an empty cohort, the clock moves as the world says."""
     changed = {"environment": jfed.replace(WORLDS[world], {"availability": 0.0})}
     if name in NO_PROMISE:
         changed["selector"] = NO_PROMISE[name]

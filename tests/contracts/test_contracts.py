@@ -41,7 +41,7 @@ def mine(tmp_path_factory):
     path = tmp_path_factory.mktemp("outside") / "my_toys.py"
     shutil.copy(Path(toys.__file__), path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outside, "_files", {})  # other tests shall not know their names
+        patch.setattr(outside, "_files", {})  # other tests must not know their names
         kinds = catalog.load_file(path)
         yield {catalog.room_of(kind()): kind for kind in kinds}
     del sys.modules["my_toys"]
@@ -110,7 +110,7 @@ OPTIONS = [
 
 
 def selecting(change):
-    """Return what changes the cohort that a good toy selects: (options, key, state, params, view, cohort) -> cohort."""
+    """Return a part that changes the cohort of a good toy: (options, key, state, params, view, cohort) -> cohort."""
 
     def part(self, dims, good):
         def select(key, state, params, view):
@@ -123,7 +123,7 @@ def selecting(change):
 
 
 def updating(change):
-    """Return what changes the state that a good toy comes to: (new state, feedback) -> state."""
+    """Return a part that changes the new state of a good toy: (new state, feedback) -> state."""
 
     def part(self, dims, good):
         return lambda state, params, view, cohort, feedback: change(
@@ -221,12 +221,12 @@ SCHEMES = [
          inclusion=cohort.inclusion * vars(self).get("chance", 0.5)))),
     ("batches", r"other numbers beside other runs \(under jax.vmap\)",
      learner(lambda state, feedback: state._replace(latency_s=lonely(state.latency_s)))),
-    ("masks", r"is selected that is away \(client \d in round \d+, where some are away\)",
+    ("masks", r"that is away is selected \(client \d in round \d+, where some are away\)",
      scheme(lambda self, key, state, params, view, cohort: cohort._replace(selected=jnp.arange(8) < params.k))),
-    ("masks", r"4 clients are selected in round 1, where everybody is there, and slots says at most 3",
+    ("masks", r"4 clients are selected in round 1, where everybody is there, but slots says at most 3",
      scheme(lambda self, key, state, params, view, cohort: cohort._replace(
          selected=jfed.ops.smallest(cohort.inclusion, params.k + 1, among=view.available)))),
-    ("masks", "Nobody is ever selected",
+    ("masks", "No client is ever selected",
      scheme(lambda self, key, state, params, view, cohort: cohort._replace(selected=cohort.selected & False))),
     ("sound", r"state.latency_s becomes NaN in round \d+, where",
      learner(lambda state, feedback: state._replace(latency_s=state.latency_s + jnp.mean(feedback.loss)))),
@@ -268,7 +268,7 @@ def test_every_rule_has_a_toy_that_breaks_it():
 
 
 def test_what_is_no_member_is_refused():
-    with pytest.raises(ConfigError, match="int is on none of the bases of members"):
+    with pytest.raises(ConfigError, match="int is not derived from any of the bases of members"):
         contracts.check(int)  # type: ignore[arg-type]
 
 
@@ -316,7 +316,7 @@ def inside(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("inside")
 def test_a_member_inside_is_one_file(capsys):
-    """The catalogue, `jfed list`, configs, and the test of any scheme in any world find it without another line."""
+    """The catalogue, `jfed list`, configs, and the test of any scheme in any world find a member by its file alone."""
     show.main(show.Settings(), Console(width=1000))
     said = capsys.readouterr().out
     for field, kind in GOOD.items():

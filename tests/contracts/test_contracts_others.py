@@ -52,7 +52,7 @@ WORLDS = [
      world(latency_s=lambda outcome, cohort: outcome.latency_s.astype(jnp.int32))),
     ("shapes", "outcome.costs must have a step and an exchange of shape",
      toy(toys.ToyWorld, costs=lambda self, many: jfed.Costs(np.ones((1, many)), np.ones((1, many))))),
-    ("own way", "Who is to return in the first round depends on who is selected",
+    ("own way", "Which clients are to return in the first round depends on the cohort",
      world(succeeded=lambda outcome, cohort: cohort.selected)),
     ("sound", "latency_s must be finite and not negative, also of clients that fail, .* found -1",
      world(latency_s=lambda outcome, cohort: -outcome.latency_s)),

@@ -1,4 +1,4 @@
-"""What every world, controller, algorithm and model owes the engine."""
+"""The contracts of every world, controller, algorithm and model."""
 
 import dataclasses
 import functools
@@ -61,7 +61,7 @@ def bench(field, name):
 
 
 def keeps(field, name, slow=()):
-    """Return whether a member keeps the rules that ship with jfed, but for those that are slow."""
+    """Return whether a member keeps the rules that ship with jfed, without the slow ones."""
     rules = BENCHES[field][1]
     quick = [rule for rule, _ in rules if rule not in slow]
     found = findings(name, bench(field, name).home, rules, bench(field, name), quick)
@@ -92,7 +92,7 @@ def test_all_rules_hold(field, name):
 def test_a_world_goes_its_own_way_in_every_round(name):
     (_, seen, first), (_, _, second), (_, _, third) = bench("environment", name).walked.values()
     np.testing.assert_array_equal(first.succeeded, second.succeeded)
-    if name != "exchange":  # there, who took part in the last round is faster in this one
+    if name != "exchange":  # there, clients that took part in the last round are faster in this one
         np.testing.assert_array_equal(first.latency_s, second.latency_s)
     assert (first.succeeded != third.succeeded).any() or (first.latency_s != third.latency_s).any()
     assert (first.latency_s > 0).all() and (seen.oracle.latency_s > 0).all()
@@ -180,7 +180,7 @@ def test_cross_entropy_and_its_mean_over_real_examples():
     labels, real = jnp.array([0, 0, 0, 0]), jnp.array([True, True, False, False])
     grades = cross_entropy(logits, labels)
     np.testing.assert_allclose(grades.loss[:2], [np.log1p(np.exp(-2)), np.log1p(np.exp(1))], rtol=1e-6)
-    assert grades.right.tolist() == [True, False, False, False]  # a NaN answers nothing right
+    assert grades.right.tolist() == [True, False, False, False]  # a NaN is never right
     model = Model(lambda key: (), lambda weights, images: logits, cross_entropy, lambda weights: jnp.sum(weights))
     loss = mean_loss(model)
     assert float(loss(jnp.ones(3), POOL[:4], labels, real)) == pytest.approx(

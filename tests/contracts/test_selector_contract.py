@@ -1,4 +1,4 @@
-"""What every scheme owes the engine: the rules that ship with jfed, and what ours promise beyond them: exact counts."""
+"""The contract of every scheme: the rules that ship with jfed, and exact counts, which jfed's own schemes promise."""
 
 import functools
 from typing import Any
@@ -18,7 +18,7 @@ from jfed.selectors import cs_ucb, e3cs, eiffel, fedcs, pow_d, rbcs_f
 pytestmark = pytest.mark.check
 
 K, ROUNDS = 8, 24
-# Nothing is drawn after the start, or it decides ties only, of which there are none here.
+# These draw nothing after the start, or only to break ties, of which there are none here.
 DETERMINISTIC = {"fedcs", "fedcs deadline", "local-accuracy", "rbcs-f true", "cs-ucb best", "everybody", "agnostic",
                  "eiffel", "best"}  # fmt: skip
 PLAIN: dict[str, Any] = {kind.called()[0].name: kind() for kind in catalog.members("selector")}
@@ -30,9 +30,9 @@ VARIANTS: dict[str, Any] = PLAIN | {
     "cs-ucb best": cs_ucb.Options(estimate="truth"),
     "fedcs deadline": fedcs.Options(rule="deadline", deadline_s=9.0, limited=True),
 }
-VARIANTS["eiffel"] = eiffel.Options(budget=4.0)  # of which half is enough for any of them
-VARIANTS["rbcs-f"] = rbcs_f.Options(beta=0.1)  # which k = 1 of 8 clients can keep
-SLOW = {"frequencies", "one trace"}  # the latter is also what any scheme in any world shows
+VARIANTS["eiffel"] = eiffel.Options(budget=4.0)  # half of it is enough for any client
+VARIANTS["rbcs-f"] = rbcs_f.Options(beta=0.1)  # a promise that k = 1 of 8 clients can keep
+SLOW = {"frequencies", "one trace"}  # test_any_scheme_in_any_world.py shows the latter, too
 
 
 @functools.cache
@@ -61,7 +61,7 @@ def test_exactly_k_are_selected(variant):
     for name, seen in one.walked.items():
         counts, here = seen.cohort.selected.sum(-1), (~one.cases[name].away).sum(-1)
         k = K if variant in ("everybody", "agnostic") else one.size(name)
-        if variant == "eiffel":  # which spends a budget
+        if variant == "eiffel":  # it spends a budget instead
             assert ((counts >= np.minimum(here, 1)) & (counts <= here)).all() and (counts[1:] < K).all()
         elif one.member.probe is None or name not in ("losses are NaN", "nobody has images"):
             np.testing.assert_array_equal(counts, np.minimum(k, here))

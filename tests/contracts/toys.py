@@ -1,4 +1,4 @@
-"""A toy of each room, in one file of somebody who is not inside jfed."""
+"""A toy of each room, in one file as a user of jfed would write it."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class ToyScheme(jfed.SelectorOptions):
-    """Anybody, and a lottery that some leave before it begins."""
+    """Selection of k available clients by lot."""
 
     chance: float = 0.5
     form: str = jfed.static("plain")
@@ -45,7 +45,7 @@ class ToyScheme(jfed.SelectorOptions):
 
 @dataclass(frozen=True)
 class ToyWorld(jfed.EnvironmentOptions):
-    """Clients that come and return by chance, and take a while."""
+    """Clients that are available and return by chance, and take a second."""
 
     availability: float = 0.75
     returns: float = 0.5
@@ -77,7 +77,7 @@ class Spent(NamedTuple):
 
 @dataclass(frozen=True)
 class ToyController(jfed.ControllerOptions):
-    """So many steps, for so many rounds."""
+    """A fixed number of steps, for five rounds."""
 
     steps: int = 2
     rounds: int = 2
@@ -121,7 +121,7 @@ class ToyModel(jfed.ModelOptions):
 
 @dataclass(frozen=True)
 class ToyData(jfed.DataOptions):
-    """Points of two kinds, each owned by one of three."""
+    """Points of two classes and three owners."""
 
     seed: int = jfed.static(0)
 

@@ -1,4 +1,4 @@
-"""What rounds cost, by hand: steps and exchange, what is foreseen for who never told, and several resources."""
+"""Tests of the cost of rounds by hand: steps and exchange, the forecast for unknown clients, several resources."""
 
 import functools
 
@@ -48,7 +48,7 @@ def test_who_never_told_costs_as_much_as_the_dearest_with_so_many_steps(steps, d
     ("how", "room", "steps"), [("max", 40.0, 13), ("max", 21.0, 7), ("mean", 45.0, 20), ("sum", 50.0, 10)]
 )
 def test_how_many_steps_there_is_room_for(how, room, steps):
-    """Of the first two: max 30 and 13, or 11 and 7; mean (45 - 5) / 2, sum (50 - 10) / 4."""
+    """The first two clients can make: max min(30, 13), or min(11, 7); mean (45 - 5) / 2; sum (50 - 10) / 4 steps."""
     assert int(budget.most_steps(LONG, FIRST_TWO, jnp.array([room]), (how,))) == steps
 
 
@@ -58,19 +58,19 @@ def test_a_first_round_of_the_cheapest(how, least):
     assert budget.least(LONG, 2, 20, how, 0) == least
 
 
-# ----------------------------------------------------------------------- the controller in a world made up here
+# ----------------------------------------------------------------------- the controller in a made-up world
 
 
 @functools.cache
 def made(resources, cost, stop):
-    """A controller whose functions are compiled."""
+    """Return a controller with compiled functions."""
     options = adaptive.Options(budgets=(1.0,) * resources, cost=cost, stop=stop)
     one = options.make(Dims(K, K, resources=resources))
     return one._replace(plan=jax.jit(one.plan), update=jax.jit(one.update))
 
 
 class Told:
-    """A controller with a fixed tau that is told, round by round, who took part and what that cost."""
+    """A controller with a fixed tau that a test feeds, round by round, with the cohort and its costs."""
 
     def __init__(self, budgets, fixed, cost="max", stop="last", last_steps=0):
         self.made = made(len(budgets), cost, stop)
@@ -80,7 +80,7 @@ class Told:
         self.state = self.made.init(jax.random.key(0), self.params, jnp.ones(K, jnp.int32))
 
     def round(self, who, costs, idle_s=0.0):
-        """One round, unless the run is over: how many steps were planned."""
+        """Play one round unless the run is over, and return the number of planned steps (0 if it is over)."""
         nothing, selected = jnp.full(K, jnp.nan), jnp.asarray(np.isin(np.arange(K), who))
         view = View(
             round=jnp.int32(1), horizon=jnp.int32(10), available=jnp.ones(K, bool), num_samples=jnp.ones(K, jnp.int32),
@@ -104,7 +104,7 @@ class Told:
 
 
 def test_an_idle_round_takes_time_and_nothing_else():
-    """In no world of jfed does time pass in vain where there are two resources: so this one is made up."""
+    """An idle round adds its time to the first resource only. No world of jfed has idle rounds and two resources."""
     both = Costs(jnp.concatenate([LONG.step, LONG.step]), jnp.concatenate([LONG.exchange, LONG.exchange]))
     one = Told((100.0, 100.0), fixed=1, cost=("max", "sum"))
     assert one.round([0, 1], both) == 1 and one.spent == [11.0, 14.0]
@@ -115,7 +115,7 @@ def test_an_idle_round_takes_time_and_nothing_else():
 
 @pytest.mark.parametrize(("tau", "before", "rest", "steps"), [(1, 11.0, 10.0, 0), (20, 60.0, 50.0, 16)])
 def test_a_stranger_is_foreseen_by_step_and_exchange(tau, before, rest, steps):
-    """The third client is taken for the first at 1 step, which 10 seconds do not buy, and for the second at 20."""
+    """The unknown third client is forecast as the first at 1 step, which 10 seconds do not buy, as the second at 20."""
     one = Told((before + rest,), tau)
     assert one.round([0, 1], LONG) == tau and one.spent == [before]
     assert one.round([2], LONG) == steps
@@ -126,7 +126,7 @@ EXACT = Costs(jnp.full((1, K), 0.125), jnp.full((1, K), 0.25))  # numbers that f
 
 @pytest.mark.parametrize(("stop", "last_steps"), [("last", 0), ("last", 1), ("plain", 0)])
 def test_the_round_that_uses_a_budget_up_is_held_and_is_the_last(stop, last_steps):
-    """Two steps and an exchange take half a second, of which there are two."""
+    """Two steps and an exchange take half a second; the budget is two seconds."""
     one = Told((2.0,), 2, stop=stop, last_steps=last_steps)
     assert [one.round([0, 1], EXACT) for _ in range(6)] == [2, 2, 2, 2, 0, 0]
     assert one.spent == [2.0]

@@ -1,4 +1,4 @@
-"""h by hand, term by term, and the search for tau with Eiffel's factor beside the NumPy reference."""
+"""Tests of h by hand, term by term, and of the search for tau with Eiffel's factor against the NumPy reference."""
 
 import jax
 import jax.numpy as jnp
@@ -14,13 +14,13 @@ SEARCH = jax.jit(adaptive.search)
 
 @pytest.mark.parametrize(("alpha", "h"), [(1.0, 4.0), (2.0, 11.0), (0.5, 0.5), (0.25, 0.0)])
 def test_the_factor_is_in_the_first_term_alone(alpha, h):
-    """eta beta is 1 and delta / beta is 1: 7 alpha in the first term, 3 in the second, never below 0."""
+    """With eta beta = 1 and delta / beta = 1, h(3) is 7 alpha - 3, never below 0."""
     x, beta, delta, eta = (jnp.float32(v) for v in (3.0, 2.0, 2.0, 0.5))
     assert float(objective.drift(x, beta, delta, eta, jnp.float32(alpha))) == pytest.approx(h, abs=1e-5)
 
 
 def test_the_factor_is_the_mean_by_images_over_those_who_returned():
-    """Images 4, 2 and 6, importance 1, 4 and 3: (4 + 18) / 10 without the second; as before with nobody."""
+    """With images 4, 2, 6 and importance 1, 4, 3 it is (4 + 18) / 10 without the second; unchanged without any."""
     options = adaptive.Options(budgets=(100.0,), weighted=True)
     free = Costs(step=jnp.zeros((1, 3)), exchange=jnp.zeros((1, 3)))
     params = jax.tree.map(jnp.asarray, options.params(Problem(3, 3, 10, learning_rate=0.1, costs=free)))
@@ -55,7 +55,7 @@ def test_h_is_that_of_the_reference(alpha):
 
 
 def searched(alpha=1.0, tau=7, rho=1.0, beta=2.0, delta=1.0, left=15.0, eta=0.01, **options):
-    """The next tau: by the engine and by the reference."""
+    """Return the next tau by the engine and by the reference."""
     with jax.enable_x64(True):
         given = adaptive.Options(budgets=(100.0,), **options)
         free = Costs(np.zeros((1, 1)), np.zeros((1, 1)))
@@ -83,5 +83,5 @@ def test_the_factor_changes_what_is_found():
     [({}, 7, 70), ({}, 12, 100), ({"growth": 1}, 7, 7), ({"growth": 3, "tau_max": 20}, 7, 20)],
 )
 def test_tau_grows_as_far_as_it_may_and_no_farther(options, tau, most):
-    """With rho = 0 nothing speaks against a long round."""
+    """With rho = 0 the longest allowed round is the best."""
     assert searched(tau=tau, rho=0.0, **options) == (most, most)

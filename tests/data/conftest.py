@@ -9,7 +9,7 @@ from jfed.data import sources
 
 @pytest.fixture(autouse=True)
 def _no_real_files(monkeypatch, tmp_path_factory):
-    """Hide whatever data sets this machine has: in a folder that is set, in the system's, in the user's."""
+    """Hide the data sets of this machine, in folders of variables, of the system and of the user."""
     home = tmp_path_factory.mktemp("home")
     for variable in ("JFED_DATA_DIR", "TFDS_DATA_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(variable, raising=False)

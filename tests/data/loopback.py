@@ -1,4 +1,4 @@
-"""A server on this machine that can fail in each way, and what it serves."""
+"""A local server that can fail in each way, and its files."""
 
 import hashlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,7 +9,7 @@ from jfed.data.get import REMOTES, Remote
 
 
 class Server(ThreadingHTTPServer):
-    """Serves /good/NAME whole, /changed/NAME with another last byte, half of /cut/NAME, and 404 for all else."""
+    """A server of whole /good/NAME, /changed/NAME with another last byte, half of /cut.../NAME, and 404 for others."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -43,7 +43,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def serve_mnist(server, monkeypatch, folder, *ways, ways_of=None):
-    """Serve a tiny MNIST from ``folder``; ``ways_of`` says how each file fails, or how all do."""
+    """Serve a tiny MNIST from `folder` in some ways, of which a file may have its own in `ways_of`."""
     write_idx_set(folder, MNIST, suffix=".gz")
     expect(monkeypatch, "mnist", (4, 3), md5_of(folder))
     remotes = []
@@ -55,5 +55,5 @@ def serve_mnist(server, monkeypatch, folder, *ways, ways_of=None):
 
 
 def files(folder):
-    """Everything below the folder, hidden files too."""
+    """Return all files below the folder, hidden ones too."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())

@@ -1,4 +1,4 @@
-"""Archives that are fetched: only the data set's own files stay."""
+"""Downloads of archives: only the data set's own files are kept."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""Arrays and npz files of one's own: what is made of them, by what they are known, and what is refused."""
+"""The user's own arrays and npz files: the data sets made of them, their identity, and what is refused."""
 
 import re
 import warnings
@@ -227,7 +227,7 @@ SMALL = st.floats(-1e30, 1e30, width=32)
 
 @st.composite
 def anything(draw):
-    """Examples, labels and owners, of which many do not fit."""
+    """Draw examples, labels and owners, many of which do not fit together."""
     images = draw(extra.arrays(draw(ANY), draw(SHAPES)))
     many = draw(st.sampled_from([len(images), len(images) + 1]))
     labels = draw(extra.arrays(np.int8, many, elements=st.integers(-1, 2) if draw(st.booleans()) else st.just(0)))

@@ -1,4 +1,4 @@
-"""Hsu, Qi, Brown's split: its extremes, its law, and its end when classes run out."""
+"""Hsu, Qi, Brown's split: its extremes, its distribution, and its end when classes run out."""
 
 import math
 
@@ -41,7 +41,7 @@ def test_many_clients_of_few_classes_end_and_none_is_empty(seed):
     assert part.num_test.tolist() == [10] * 500
     used = np.concatenate([part.train.ravel(), part.test.ravel()])
     assert np.sort(used).tolist() == list(range(50_000))
-    # Most clients have hardly more than one class, though the last ones take what is left.
+    # Most clients have hardly more than one class, though the last ones get the remaining images.
     assert np.median(label_counts(part.train, LABELS).max(axis=1)) > 80
 
 
@@ -106,7 +106,7 @@ def test_a_class_of_no_probability_is_filled_when_the_others_are_gone():
 
 
 def test_late_clients_are_not_always_the_same():
-    # Clients 0 and 1 share 10 + 10 images; whoever is first shows its q, on either side.
+    # Clients 0 and 1 share 10 + 10 images; the first one to draw shows its q, on either side.
     labels = np.repeat([0, 1], 10)
     first = [
         label_counts(dirichlet(labels, [5, 15], np.random.default_rng(s), alpha=1e-9), labels)[0] for s in range(100)

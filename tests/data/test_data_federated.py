@@ -27,7 +27,7 @@ def test_stack_reserved():
 
 
 def valid(table, numbers):
-    """Which entries are real."""
+    """Return which entries are real."""
     return np.arange(table.shape[-1]) < numbers[..., np.newaxis]
 
 

@@ -1,4 +1,4 @@
-"""IDX and CIFAR-10 files: what is written is what is read, and each fault has its sentence."""
+"""IDX and CIFAR-10 files: arrays are read as they were written, and each fault has its sentence."""
 
 import gzip
 import re

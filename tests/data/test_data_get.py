@@ -1,4 +1,4 @@
-"""Fetching from a server that can fail in each way; nothing half-fetched gets a final name."""
+"""Downloads from a server that can fail in each way; no incomplete file gets a final name."""
 
 import errno
 import gzip
@@ -122,7 +122,7 @@ def test_a_wrong_file_that_was_there_is_named_and_kept(server, monkeypatch, tmp_
     wrong.parent.mkdir(parents=True)
     content = gzip.decompress((tmp_path / "origin/train-labels-idx1-ubyte.gz").read_bytes())
     wrong.write_bytes(content[:-1] + b"\7")
-    with pytest.raises(DataError, match=r"train-labels-idx1-ubyte of MNIST .* found \w+; move what is wrong out of"):
+    with pytest.raises(DataError, match=r"train-labels-idx1-ubyte of MNIST .* found \w+; move the wrong files out of"):
         get("mnist")
     assert wrong.read_bytes()[-1] == 7
     wrong.unlink()

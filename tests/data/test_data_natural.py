@@ -37,7 +37,7 @@ def test_nobody_mixes_owners(owners, data):
         who.append(owner)
         assert len(np.unique(both)) == len(both) == min(counts[owner], most or 99)
         assert len(test) == int(fraction * len(both) + 1e-9)
-    assert who == sorted(set(who)) and set(who) <= set(fit)  # each a fitting one of its own, in order
+    assert who == sorted(set(who)) and set(who) <= set(fit)  # each has an owner of its own, in order
     assert clients < len(fit) or who == fit.tolist()
 
 

@@ -1,4 +1,4 @@
-"""What every scheme promises, the sizes, and the reserved local test parts."""
+"""The promises of every partition, the sizes, and the reserved local test parts."""
 
 import re
 
@@ -13,7 +13,7 @@ from jfed.data.deal import deal
 from jfed.data.partition import PARTITIONS, iid, partition, reserve, sizes, union_test
 
 OPTIONS = {"iid": {}, "primary": {}, "dirichlet": {"alpha": 0.3}, "few_labels": {}, "wang_case": {}}
-USE_UP = [name for name in PARTITIONS if name not in ("few_labels", "wang_case")]  # whose sizes or labels are given
+USE_UP = [name for name in PARTITIONS if name not in ("few_labels", "wang_case")]  # these prescribe labels or sizes
 
 
 def valid(table, numbers):

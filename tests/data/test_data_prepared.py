@@ -18,7 +18,7 @@ from jfed.data import sources
 from jfed.data.load import load, where
 
 VERSION = {"mnist": "3.0.1", "fashion_mnist": "3.0.1", "emnist_letters": "3.1.0", "cifar10": "3.0.2"}
-NUM = (23, 6)  # 23! orders: the right one is not met by chance
+NUM = (23, 6)  # 23! orders: the right one does not come up by chance
 
 
 def png(image):
@@ -28,7 +28,7 @@ def png(image):
 
 
 def prepare(root, name, raw, form="array_record", version=None):
-    """Let tensorflow-datasets write ``raw``, in two shards a split; return the folder of the version."""
+    """Let tensorflow-datasets write `raw`, in two shards per split; return the folder of the version."""
     features = tfds.features.FeaturesDict(
         {
             "image": tfds.features.Image(shape=raw.images.shape[1:]),
@@ -102,7 +102,7 @@ def test_the_same_data_set_as_from_the_official_files(tmp_path, monkeypatch, nam
 
 
 def test_the_writer_shuffled(tmp_path, monkeypatch):
-    # Else nothing above would show that the order is undone.
+    # Otherwise no test above would show that the order is undone.
     raw = official(tmp_path, "mnist", monkeypatch)
     prepare(tmp_path, "mnist", raw)
     stored = tfds.builder_from_directory(tmp_path / "mnist" / VERSION["mnist"]).as_data_source("train")

@@ -1,4 +1,4 @@
-"""E3CS's non-iid split: exact where it can be, the nearest where not."""
+"""E3CS's non-iid split: exact if that is possible, otherwise the nearest one."""
 
 import itertools
 
@@ -60,7 +60,7 @@ def test_unbalanced_primary_labels_use_all_images_too(moved):
     assert np.sort(np.concatenate(hands)).tolist() == list(range(50_000))
     counts = label_counts(hands, CIFAR)
     assert counts.sum(axis=0).tolist() == [5000] * 10
-    # Not balanced: another label than in ten clients leads somewhere, and its clients give way.
+    # Not balanced: some labels are primary for more than ten clients, which get fewer than 400 images of them.
     assert set(np.bincount(counts.argmax(axis=1))) != {10}
     assert counts.max(axis=1).min() > 250
     assert moved[0] > 10 * len(moved)  # a search moves many images, not one

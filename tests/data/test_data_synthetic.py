@@ -1,4 +1,4 @@
-"""Synthetic(alpha, beta), beside its description."""
+"""Synthetic(alpha, beta), compared with its description."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ SMALL = Options(owners=5, features=4, classes=3, log_size=(2.0, 1.0), least=3)
 
 
 def described(o):
-    """Synthetic(alpha, beta) as the paper's code has it, number by number, from the draws in the order of `drawn`."""
+    """Return Synthetic(alpha, beta) as in the paper's code, number by number, from draws in the order of `drawn`."""
     rng = np.random.default_rng(o.seed)
     sizes = [int(n) + o.least for n in rng.lognormal(*o.log_size, o.owners)]
     u, big_b = rng.normal(0, o.alpha, (o.owners, o.classes)), rng.normal(0, o.beta, o.owners)
@@ -110,8 +110,8 @@ def test_the_data_set():
     [
         ({"owners": 0}, "owners of at least 1, found 0"),
         ({"classes": 0}, "classes of at least 1"),
-        ({"alpha": -1.0}, "alpha of synthetic data must not be negative, found -1"),
-        ({"beta": float("nan")}, "beta of synthetic data must not be negative, found nan"),
+        ({"alpha": -1.0}, "alpha of synthetic data must be finite and not negative, found -1"),
+        ({"beta": float("nan")}, "beta of synthetic data must be finite and not negative, found nan"),
         ({"seed": -1}, "seed of synthetic data"),
         ({"least": 0}, "need least >= 1"),
         ({"log_size": (4.0, 99.0)}, "a deviation of 0 to 5"),

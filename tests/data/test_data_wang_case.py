@@ -1,4 +1,4 @@
-"""Wang et al.'s four cases: against the rule carried out image by image, and what each one promises."""
+"""Wang et al.'s four cases: compared with the rule applied image by image, and the promises of each case."""
 
 import math
 import re
@@ -14,7 +14,7 @@ LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 6000))
 
 
 def one_by_one(labels, n, case):
-    """The rule in words, for all images in their own order: each goes to the emptiest of those it may go to."""
+    """Return the hands by the rule in words: each image, in the given order, goes to the emptiest allowed client."""
     names = sorted(set(labels.tolist()))
     L = len(names)
     lower = names[: L // 2]

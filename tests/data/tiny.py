@@ -1,4 +1,4 @@
-"""Tiny data sets in the official files, and a tiny idea of what is official."""
+"""Tiny data sets in the official files, and their counts and md5 sums as the published ones."""
 
 import dataclasses
 import gzip
@@ -15,12 +15,12 @@ CIFAR10_FILES = [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"
 
 
 def expect(monkeypatch, name, counts, md5=None):
-    """Let these be the published numbers of images and md5 sums (none by default: they are not compared)."""
+    """Make these the published numbers of images and md5 sums (by default no sums, so that none is compared)."""
     monkeypatch.setitem(sources.SOURCES, name, dataclasses.replace(sources.SOURCES[name], counts=counts, md5=md5 or {}))
 
 
 def md5_of(folder):
-    """The md5 sums of the files' decompressed contents, by their names without .gz."""
+    """Return the md5 sums of the files' decompressed contents, by their names without `.gz`."""
     sums = {}
     for path in folder.iterdir():
         content = path.read_bytes()
@@ -59,6 +59,6 @@ def write_cifar10(folder, num=2, label=5):
 
 
 def assert_same(first, second):
-    """Two data sets have the same images and labels, in the same order."""
+    """Assert that two data sets have the same images and labels, in the same order."""
     for part in ("images", "labels", "test_images", "test_labels"):
         np.testing.assert_array_equal(getattr(first, part), getattr(second, part))

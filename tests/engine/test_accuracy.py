@@ -1,7 +1,7 @@
-"""What a model has learnt after a small budget, against what was recorded; `make proof`.
+"""Accuracy after a few rounds, against recorded values; `make proof`.
 
-Recorded are mean and standard deviation over seeds other than those tested. A change that makes local training,
-aggregation or the data split worse, but still plausible, shows here.
+The recorded mean and standard deviation are over seeds other than those tested. The tests detect changes that make
+local training, aggregation or the data split worse, but still plausible.
 """
 
 import math

@@ -65,7 +65,7 @@ def test_the_search_is_that_of_the_reference(rho, beta, delta, tau, eta, phi, c,
         expected = ref.search(tau, rho, beta, delta, *args, return_best=False)
         g = [ref.G(x, rho, beta, delta, *args) for x in (found, expected)] if found != expected else [0.0, 0.0]
     assert 1 <= found <= 100
-    assert np.isclose(g[0], g[1], rtol=1e-9)  # of equal minima rounding decides
+    assert np.isclose(g[0], g[1], rtol=1e-9)  # rounding decides between equal minima
 
 
 SEARCH = jax.jit(adaptive.search)
@@ -91,8 +91,8 @@ def test_limits_of_the_search():
         )  # fmt: skip
         return int(SEARCH(state, params, jnp.full(1, left)))
 
-    assert tau(1.0, 0.0, 15.0) == 70 and tau(0.0, 1.0, 15.0) == 70  # nothing speaks against: as far as it may grow
-    assert tau(1.0, 1.0, 1e9) == 1  # a budget without end
+    assert tau(1.0, 0.0, 15.0) == 70 and tau(0.0, 1.0, 15.0) == 70  # tau grows as far as it may
+    assert tau(1.0, 1.0, 1e9) == 1  # a practically unlimited budget
     assert 1 < tau(1.0, 1.0, 15.0) < 70
 
 
@@ -110,7 +110,7 @@ def test_a_budget_is_kept_where_costs_are_known(stop, budget):
     rounds = (done["num_selected"].values > 0).sum(1)
     assert (rounds < 60).all() and np.allclose(spent, done["round_time_s"].values.sum(1), atol=1e-3)
     if stop != "plain":
-        assert (budget - spent < 0.35).all()  # what is left would not do for another round and a look
+        assert (budget - spent < 0.35).all()  # too little for another round and a look
     once = run(points(controller__budgets=(budget,), controller__stop=stop, controller__last_steps=1), [0], LAYOUT)
     most = budget + 0.15 * {"best": 2, "last": 1, "plain": 0}[stop] + 1e-4
     assert once["controller_spent"].values[0, -1] <= most
@@ -121,7 +121,7 @@ def test_a_budget_is_kept_where_costs_are_known(stop, budget):
 @settings(deadline=None, max_examples=6)
 @given(budget=st.floats(0.5, 4.0), seed=st.integers(0, 1000))
 def test_random_costs_overspend_by_no_more_than_was_not_foreseen(stop, budget, seed):
-    """The last round (and the look behind it) may cost more than the one before let expect, and no more than that."""
+    """A run overspends at most by what its last round, and the look after it, cost beyond the forecast."""
     world = edge.Options(step_s=(0.02, 0.01), exchange_s=(0.13, 0.06))
     where = points(environment=world, controller__budgets=(budget,), controller__stop=stop, num_rounds=60)
     stepper = Stepper(where, [seed])
@@ -147,7 +147,7 @@ def test_finished_blocks_are_not_dispatched_and_nothing_changes_after_the_end():
     short = run(points(controller__budgets=(3.0,)), [0, 1], LAYOUT)
     longer = run(
         points(controller__budgets=(3.0,), num_rounds=4000), [0, 1], LAYOUT
-    )  # ten seconds a round would not end
+    )  # too many rounds to dispatch all of them
     assert len(simulate.TRACES) <= 1  # another horizon, and every tau, is the same program
     rounds = (short["num_selected"].values > 0).sum(1)
     assert (rounds > 5).all() and (rounds < 40).all()
@@ -159,7 +159,7 @@ def test_finished_blocks_are_not_dispatched_and_nothing_changes_after_the_end():
     same = [at[int(t)] for t in short["eval_round"].values if t % 3 == 0]
     np.testing.assert_array_equal(longer["test_loss"].values[:, same], short["test_loss"].values[:, : len(same)])
     assert (longer["test_loss"].values[:, -1:] == longer["test_loss"].values[:, 20:]).all()
-    # Rounds after the end are idle in the program, or filled in by the host: nobody can tell.
+    # Rounds after the end are idle in the program, or filled in by the host, with the same results.
     whole = run(points(controller__budgets=(3.0,)), [0, 1], jfed.Layout(block_size=2, chunk_rounds=40))
     for name in whole.data_vars:
         np.testing.assert_array_equal(whole[name], short[name], err_msg=str(name))
@@ -176,7 +176,7 @@ def test_an_interrupted_run_ends_in_the_same_way(tmp_path):
 
 
 def test_the_best_model_survives_an_interruption(tmp_path):
-    """With steps this long the model gets worse from the first rounds on, so that the best one is from before it."""
+    """With steps this long the model soon gets worse, so that the best one is from before the interruption."""
     where = points(
         training__algorithm__learning_rate=0.5, controller__fixed=2, controller__budgets=(2.5,), eval_every=1
     )
@@ -258,7 +258,7 @@ def test_estimates_of_quadratic_losses():
     answers = Answers(each, both, share, jnp.ones(2, bool), more=each)
     report = algorithm.aggregate(None, {"w": jnp.ones(1)}, params, answers).reports
     np.testing.assert_allclose(report.estimates.divergence, [a * abs(c - mean) for c in centres], rtol=1e-6)
-    few = share / 4  # of eight clients two returned, and the global model stands in for the others
+    few = share / 4  # two of eight clients returned, and the global model replaces the others
     report = algorithm.aggregate(None, {"w": jnp.ones(1)}, params, answers._replace(share=few)).reports
     np.testing.assert_allclose(report.estimates.divergence, [a * abs(c - mean) for c in centres], rtol=1e-6)
 
@@ -292,12 +292,12 @@ ESTIMATES = 'Adaptive tau, and the stop rule "best", need clients that make esti
         ({"controller.tau_max": 0}, "tau_max must lie in 1 .. 1000, found 0."),
         ({"controller.growth": 0}, "growth must be at least 1, found 0."),
         ({"environment.power": (1.0, 0.0)}, "A client's compute power must be positive, found"),
-        ({"environment.step_s": (-1.0, 0.1)}, "step_s is a mean and a deviation"),
+        ({"environment.step_s": (-1.0, 0.1)}, "step_s must be a finite mean and deviation, neither negative, found"),
         ({"environment.demand": (2.0, 1.0)}, "demand must be a positive range"),
         ({"training.algorithm": "fedavg", "training.final_model": "last"}, ESTIMATES),
         (
             {"training.algorithm": "fedavg", "controller.fixed": 3, "controller.stop": "last"},
-            "To return the best model needs clients that estimate it",
+            'final_model "best" needs clients that estimate losses',
         ),
         ({"training.algorithm": "fedavg", "controller.fixed": 3}, ESTIMATES),
         ({"controller.last_steps": 2}, "last_steps must be 0 or 1, found 2."),

@@ -1,4 +1,4 @@
-"""A run that is over stands still, while the other runs of its block go on."""
+"""A run that has ended changes no more, while the other runs of its block go on."""
 
 import jax
 import numpy as np
@@ -19,7 +19,7 @@ BUDGETS = (3.0, 7.0)  # seconds, of which a round takes one
 
 @pytest.mark.parametrize("selector", [rbcs_f.Options(beta=0.25), e3cs.Options()], ids=["rbcs-f", "e3cs"])
 def test_a_selector_neither_chooses_nor_learns(selector):
-    """Not its queues, which grow in every round; nor what it notes when it chooses, as E3CS does."""
+    """Neither RBCS-F's queues change, which grow in every round, nor the state that E3CS sets when it selects."""
     where = [
         jfed.Point(
             jfed.Config(

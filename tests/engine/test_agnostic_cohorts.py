@@ -1,7 +1,6 @@
-"""Agnostic learning of several local steps beside the NumPy reference, where clients fail and one has no images."""
+"""Agnostic learning with several local steps beside the NumPy reference, where clients fail and one has no images."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import q_fedavg as reference
@@ -19,7 +18,7 @@ from jfed.selectors import agnostic
 pytestmark = pytest.mark.check
 
 RATE, LAMBDA_RATE, TAU, ROUNDS = 0.05, 0.3, 3, 15
-SIZES = (24, 0, 30, 9)  # no more than a batch: every step is one of the whole
+SIZES = (24, 0, 30, 9)  # at most a batch: every step uses all images
 RATES = np.array([0.7, 0.9, 0.6, 0.8])
 K = len(SIZES)
 CONFIG = jfed.Config(
@@ -36,11 +35,11 @@ def flat(weights):
 
 
 def test_every_round_is_that_of_the_reference():
-    """A client tells the loss of the model that it receives, not that of its three steps, and only if it returns."""
+    """A client reports the loss of the received model, not that of its three steps, and only if it returns."""
     back, apart = [], 0.0
     with jax.enable_x64(True):
         one, pool = Stepper([jfed.Point(CONFIG, {})], [0]), load("digits")
-        keys = prng.keys(jax.tree.map(lambda x: jnp.asarray(x[0]), one.block.seeds))
+        keys = one.keys()
         pixels = np.concatenate([pool.images, pool.test_images]).reshape(-1, 64) / pool.max_value
         signs = np.where(np.concatenate([pool.labels, pool.test_labels]) % 2 == 0, 1.0, -1.0)
         rows = [one.block.positions[0, k, : SIZES[k]] for k in range(K)]

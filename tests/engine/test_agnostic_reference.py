@@ -1,7 +1,6 @@
-"""Agnostic federated learning beside the NumPy reference: one local step and several, some away, failing or empty."""
+"""Agnostic federated learning beside the NumPy reference, where clients are away, fail or have no images."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import q_fedavg
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.check
 
 K, ROUNDS, RATE, LR_LAMBDA, HERE = 6, 12, 0.05, 0.7, 0.75
 SIZES = (24, 17, 30, 9, 20, 0)
-CASES = [(1, (1.0, 1.0)), (1, (0.5, 0.9)), (3, (0.5, 0.9))]  # tau, and how likely clients return
+CASES = [(1, (1.0, 1.0)), (1, (0.5, 0.9)), (3, (0.5, 0.9))]  # tau, and success rates
 BASE = jfed.Config(
     K, K, ROUNDS, eval_every=ROUNDS, selector=agnostic.Options(LR_LAMBDA),
     training=jfed.Training(
@@ -31,7 +30,7 @@ BASE = jfed.Config(
 
 
 def svm(w, x, y):
-    """Loss and gradient of the squared SVM, lambda 0.1."""
+    """Return loss and gradient of the squared SVM, lambda 0.1."""
     slack = np.maximum(1 - y * (x @ w), 0)
     return 0.05 * w @ w + 0.5 * np.mean(slack**2), 0.1 * w - np.mean((y * slack)[:, None] * x, 0)
 
@@ -41,7 +40,7 @@ def flat(weights, run):
 
 
 def clients_data(block):
-    """Images and signs of each client, the same in all runs."""
+    """Return images and signs of each client, the same in all runs."""
     pool = load("digits")
     pixels = np.concatenate([pool.images, pool.test_images]).reshape(-1, 64) / pool.max_value
     signs = np.where(np.concatenate([pool.labels, pool.test_labels]) % 2 == 0, 1.0, -1.0)
@@ -50,7 +49,7 @@ def clients_data(block):
 
 
 def test_agnostic_learning_is_that_of_the_reference():
-    """Whole batches: every gradient and loss is known, and F is that of the model which a client received."""
+    """Batches hold all images, so that all gradients and losses are known; F is the loss of the received model."""
     where = [
         jfed.Point(
             jfed.replace(
@@ -62,7 +61,7 @@ def test_agnostic_learning_is_that_of_the_reference():
     ]
     with jax.enable_x64(True):
         one = Stepper(where, [5])
-        keys = prng.keys(jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), one.block.seeds)).environment
+        keys = one.keys().environment
         data, runs = clients_data(one.block), len(CASES)
         w, mean, weight = np.zeros((runs, 64)), np.zeros((runs, 64)), np.full((runs, K), 1 / K)
         for t in range(1, ROUNDS + 1):

@@ -1,4 +1,4 @@
-"""What cannot be run is refused in one sentence, before anything compiles."""
+"""Settings that cannot be run are refused in one sentence, before anything compiles."""
 
 import dataclasses
 import re
@@ -22,7 +22,7 @@ from jfed.selectors import best_allocation, e3cs, pow_d
 
 
 def refused(action, words, kind=ConfigError):
-    """The words, as they are, must be enough of the sentence to tell it from every other."""
+    """Check that the action is refused in one sentence with these words, and that nothing compiles."""
     assert len(words.split()) > 2
     before = len(simulate.TRACES)
     with pytest.raises(kind, match=re.escape(words)) as caught:
@@ -35,7 +35,7 @@ def refused(action, words, kind=ConfigError):
 
 @pytest.fixture(autouse=True)
 def _types_unchecked():
-    """As for a user: without the tests' own checks of types, which would refuse much of this first."""
+    """Turn off the tests' own checks of types, which users do not have and which would refuse much of this first."""
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
@@ -151,7 +151,7 @@ DATA_SETTINGS = {
         {"training.samples_per_client": 2.5},
         "training.samples_per_client must be int | tuple[int, ...] | None, found 2.5.",
     ),
-    "no data at all": ({"training.samples_per_client": 0}, "no client has an image to train on: let them have more"),
+    "no data at all": ({"training.samples_per_client": 0}, "no client has an image to train on: raise samples_"),
     "unknown partition": (
         {"training.partition": "pathological"},
         "unknown partition 'pathological'; the choices are: dirichlet, ",
@@ -165,7 +165,7 @@ DATA_SETTINGS = {
     "test fraction 1": ({"training.test_fraction": 1.0}, "the test fraction must be at least 0 and below 1, found 1.0"),
     "no test images": (
         {"training.test_set": "reserved", "training.test_fraction": 0.0},
-        "there are no test images: reserve a fraction of the clients' data that makes at least one",
+        "there are no test images: reserve a fraction of the clients' data that is at least one",
     ),
 }
 
@@ -182,7 +182,7 @@ def test_data(case):
     refused(attempt(TRAINING, delta), words)
 
 
-MADE_IN_PYTHON = {  # never went through a dotted path
+MADE_IN_PYTHON = {  # without a dotted path
     "unknown sampler": (
         lambda: jfed.Config(selector=e3cs.Options(sampler="poisson")),  # type: ignore[arg-type]
         SETTINGS["unknown sampler"][1],
@@ -309,9 +309,9 @@ def test_settings_that_do_not_exist():
     )
     refused(
         lambda: jfed.replace(SELECTION, {"num_rounds.x": 3}),
-        "There is no setting 'num_rounds.x': what comes before 'x' has no settings of its own.",
+        "There is no setting 'num_rounds.x': the part before 'x' has no settings of its own.",
     )
-    nothing = "There is no setting 'training.batch_size': what comes before 'batch_size' has no settings of its own."
+    nothing = "There is no setting 'training.batch_size': the part before 'batch_size' has no settings of its own."
     refused(lambda: jfed.replace(SELECTION, {"training.batch_size": 3}), nothing)  # there is no training
     refused(lambda: jfed.replace(SELECTION, {"": 3}), "unknown setting in '': ''; the choices are: cohort_size, ")
     none = "unknown setting in 'selector.eta': 'eta'; the choices are: none"

@@ -1,4 +1,4 @@
-"""A run whose model is no longer finite: it is marked, its neighbours never notice, and tables count it as failed."""
+"""A run whose model is no longer finite: it is marked, its neighbours do not change, and tables count it as failed."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ def sweep(*rates):
 
 @pytest.fixture(scope="module")
 def mixed():
-    """One block: a run that breaks among three that do not."""
+    """Return the results of one block: a run that breaks among three that do not."""
     return run(sweep(0.1, 1e38, 0.05, 0.02), [0], FOUR)
 
 

@@ -1,4 +1,4 @@
-"""Budgets where cohorts and clients differ: kept by whoever takes part, spent by whoever waits, of every resource."""
+"""Budgets of one or several resources, where cohorts and clients differ."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ SELECTION = jfed.Config(K, 2, 40, environment=STEADY, selector=eiffel.Options(po
 
 
 def config(**delta):
-    """A run without training, whose tau is fixed: what it spends needs no model."""
+    """Return a config without training and with a fixed tau: its costs need no model."""
     return jfed.replace(SELECTION, {name.replace("__", "."): value for name, value in delta.items()})
 
 
@@ -33,7 +33,7 @@ def budget(amount, mode="corrected", tau=3, **changed):
 
 
 def price(selected, steps, how):
-    """What a cohort costs: seconds, by hand."""
+    """Return the seconds that a cohort costs, by hand."""
     each = (STEP_S * steps / np.resize(POWER, K) + SENT_S)[selected]
     return {"max": each.max, "sum": each.sum, "mean": each.mean}[how]() if selected.any() else 0.0
 
@@ -43,7 +43,7 @@ def price(selected, steps, how):
 @settings(deadline=None, max_examples=6)
 @given(room=st.floats(0.01, 1.5), tau=st.integers(1, 40))
 def test_no_cohort_spends_more_than_is_left(selector, mode, room, tau):
-    """Everybody's costs are known after Eiffel's first round, and do not change: nothing may be overspent."""
+    """All clients' costs are known after Eiffel's first round and do not change: nothing may be overspent."""
     how = control.MODES[mode].cost
     amount = price(np.ones(K, bool), tau, how) + room
     where = [jfed.Point(config(selector=selector, controller=budget(amount, mode, tau)), {})]
@@ -57,13 +57,13 @@ def test_no_cohort_spends_more_than_is_left(selector, mode, room, tau):
         assert selected[i, :rounds].any(1).all() and not selected[i, rounds:].any()
         full = [price(s, tau, how) for s in selected[i, :rounds]]
         np.testing.assert_allclose(costs[: rounds - 1], full[:-1], atol=1e-4)
-        assert costs[rounds - 1] <= full[-1] + 1e-4  # the last may be cut
+        assert costs[rounds - 1] <= full[-1] + 1e-4  # the last round may be cut
         left = amount - spent[i, -1]
         assert not ended[i] or left < max(price(np.ones(K, bool), 1 if mode == "corrected" else tau, how), 0.2) + 1e-4
 
 
 def test_who_is_about_to_take_part_counts_and_not_who_did():
-    """Cohorts of one, slow or fast: at the price of a fast one before, a slow one would overspend."""
+    """Cohorts are one client, slow or fast: a slow one at the cost of a fast one before would overspend."""
     world = jfed.replace(STEADY, {"power": (1.0, 10.0)})
     changed = config(environment=world, selector=uniform.Options(), cohort_size=1, controller=budget(2.0, tau=10))
     done = run([jfed.Point(changed, {})], range(12), Layout(block_size=12, chunk_rounds=10))
@@ -75,7 +75,7 @@ def test_who_is_about_to_take_part_counts_and_not_who_did():
 @given(room=st.floats(0.5, 3.0), seed=st.integers(0, 1000))
 @example(room=0.8, seed=3)
 def test_random_costs_overspend_by_no_more_than_was_not_foreseen(room, seed):
-    """The last round may cost more than those who take part did last, and no more than that."""
+    """A run overspends at most by what its last cohort costs beyond its clients' last known costs."""
     world = jfed.replace(STEADY, {"step_s": (STEP_S, 0.02), "exchange_s": (SENT_S / 2, 0.05)})
     where = [jfed.Point(config(environment=world, controller=budget(0.5 + room)), {})]
     stepper, late = Stepper(where, [seed]), 0.0
@@ -90,7 +90,7 @@ def test_random_costs_overspend_by_no_more_than_was_not_foreseen(room, seed):
             def dearest(known, steps, took=took):
                 return float((known.step[0, 0] * steps + known.exchange[0, 0])[took].max())
 
-            # How many steps they made is not recorded without training: it is what explains what they spent.
+            # Without training the number of steps is not recorded: it is the one that explains the cost.
             steps = min((1, 2, 3), key=lambda s: abs(dearest(now.controller.known, s) - spent))
             late = spent - dearest(before.known, steps)
     assert 0 < int(now.ended_round[0]) < 40
@@ -100,22 +100,22 @@ def test_random_costs_overspend_by_no_more_than_was_not_foreseen(room, seed):
 def test_a_round_in_which_nobody_can_be_asked_costs_its_time_and_ends_nothing():
     for how, round_s, rounds in (("max", 1.0, 11), ("sum", 0.1, 8)):
         world = volatility.Options(availability=0.3, deadline_s=round_s)
-        # Half a round more than so many cost, or just as much: that rounding makes a hair too much of it ends nothing.
+        # The budget pays for half a round more, or for exactly `rounds`: then rounding must not end the run earlier.
         budgets = (round_s * (rounds + (0.5 if rounds == 11 else 0.0)),)
         controller = adaptive.Options(budgets=budgets, fixed=2, stop="last", cost=how)
         changed = jfed.Config(4, 1, 40, environment=world, selector=uniform.Options(), controller=controller)
         done = run([jfed.Point(changed, {})], range(128), Layout(block_size=128, chunk_rounds=20))
         clock, spent = done["round_time_s"].values.astype(float).cumsum(1), done["controller_spent"].values
-        assert not (done["num_selected"].values[:, 0] > 0).all()  # nobody in round 1 of some
+        assert not (done["num_selected"].values[:, 0] > 0).all()  # no cohort in round 1 of some runs
         np.testing.assert_allclose(clock, spent, rtol=1e-5)
         ended = done["ended_round"].values
-        # A round of nobody is not foreseen: it may begin with less than it takes.
+        # A round without a cohort is not foreseen: it may begin with less budget than it takes.
         assert ((ended == rounds) | ((rounds == 11) & (ended == 12))).all() and (ended == rounds).mean() > 0.6
         np.testing.assert_allclose(spent[:, -1], round_s * ended, rtol=1e-5)
 
 
 def test_of_two_resources_the_one_that_is_spent_first_ends_the_run():
-    """Time is the slowest's, joules are everybody's: 2 a step and 5 a transfer, by demand."""
+    """Time is that of the slowest client, joules add up: 2 per step and 5 per transfer, scaled by demand."""
     world = jfed.replace(STEADY, {"others": ((2.0, 5.0),)})
     energy = budget(100.0, tau=3, budgets=(100.0, 300.0), cost=("max", "sum"))
     stepper = Stepper([jfed.Point(config(environment=world, controller=energy), {})], [4])
@@ -143,13 +143,13 @@ def test_of_two_resources_the_one_that_is_spent_first_ends_the_run():
         ),
         (
             {"environment.others": ((1.0, 2.0),)},
-            "a budget, and a way to put costs together, for each resource of the world, 2 here",
+            "one budget and one way to combine costs for each resource of the world, 2 here",
         ),
-        ({"environment.others": ((-1.0, 2.0),)}, "What a step and a transfer spend must not be negative, found"),
+        ({"environment.others": ((-1.0, 2.0),)}, "Each pair in others must be finite and not negative, found"),
         (
             {"controller": adaptive.Options(budgets=(0.11,), cost="max")},
             "A budget of 0.11 is too small for one round, which costs about 0.12 or more",
-        ),  # all, the slowest
+        ),  # the slowest of all clients
         (
             {"controller": adaptive.Options(budgets=(0.62,), cost="sum")},
             "A budget of 0.62 is too small for one round, which costs about 0.67 or more",

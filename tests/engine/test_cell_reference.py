@@ -1,7 +1,7 @@
-"""Schemes in a cell where a third of the clients is away and many of the others fail, beside the NumPy references.
+"""Schemes in a cell where a third of the clients are away and many others fail, beside the NumPy references.
 
-In the published worlds of E3CS and RBCS-F everybody can be asked, or returns. Here the world's draws are recomputed
-from `jfed.core.prng`; in float64 the engine and the references run freely side by side.
+In the published world of E3CS all clients are available, and in that of RBCS-F all return. Here the world's draws are
+recomputed from `jfed.core.prng`; in float64 the engine and the references run freely side by side.
 """
 
 import jax
@@ -28,13 +28,16 @@ BASE = jfed.Config(K, 3, ROUNDS, environment=CELL)
 
 
 class Walk:
-    """Every round of several settings of one scheme on one seed, and what the clients of the cell do by themselves.
+    """All rounds of several settings of one scheme on one seed, and the draws of the cell's clients.
 
     Attributes:
-        states: of the selector after each round, from 0, which is before the first.
-        records: of each round.
-        selected: (T, runs, K).
-        there, back, latency_s: who can be asked, who would return, and how long the server would wait, (T, K).
+        states: states of the selector after each round; the first is from before round 1.
+        records: records of the rounds.
+        selected: cohorts, (T, runs, K).
+        there: available clients, (T, K).
+        back: clients that would return, (T, K).
+        latency_s: how long the server would wait for each client, (T, K).
+        drawn: the draws of `draw` in each round.
     """
 
     def __init__(self, settings, draw):
@@ -45,7 +48,7 @@ class Walk:
             self.records.append(stepper.step(t)[0])
             self.states.append(stepper.host().selector)
         self.selected = np.array([unpack(r, K) for r in self.records])
-        keys = prng.keys(jax.tree.map(lambda x: jnp.asarray(x[0]), stepper.block.seeds))
+        keys = stepper.keys()
 
         def one(t):
             world = [prng.at(keys.environment, t, which) for which in (0, 1)]
@@ -91,7 +94,7 @@ def test_e3cs_learns_among_those_who_are_there():
             mine[here] = ref_e3cs.select_by_race(p[here], race[t, here], many)
             np.testing.assert_array_equal(walk.selected[t, i], mine)
             assert walk.records[t].expected_succeeded[i] == pytest.approx(p[walk.back[t]].sum(), abs=1e-9)
-            at_the_cap = np.abs(p - 1) < 1e-9  # who sits exactly there may be in S or not, with the same p
+            at_the_cap = np.abs(p - 1) < 1e-9  # a client exactly there may be in S or not, with the same p
             np.testing.assert_array_equal(state.overflow[~at_the_cap], overflow[~at_the_cap])
             log_w = ref_e3cs.update(log_w, p, state.overflow, mine, walk.back[t], k, sigma, eta, available=here)
             np.testing.assert_allclose(state.log_w, log_w - log_w.max(), rtol=1e-9, atol=1e-9)
@@ -119,7 +122,7 @@ def test_rbcs_f_keeps_its_promise_to_who_fails_and_learns_how_long_it_waited():
 
 
 def test_cs_ucb_counts_who_fails_as_seen_with_reward_zero():
-    """With a limit of its own below the cell's, too: a longer time is no worse than the limit."""
+    """That also holds for a limit below the cell's: a longer time is no worse than the limit."""
     cases = [(3, TAU_MAX), (4, TAU_MAX), (5, TAU_MAX / 3)]
     settings = [{"cohort_size": k, "selector": cs_ucb.Options(tau_max_s=limit)} for k, limit in cases]
     with jax.enable_x64(True):

@@ -1,6 +1,6 @@
-"""What the engine promises: common draws, the same bits whatever the layout, one compilation per sweep, honest edges.
+"""The engine's promises: common draws, the same bits in every layout, one compilation per sweep, and edge cases.
 
-Most tests share one compiled program of E3CS with training (`support.TRAINING`); nothing here is about a scheme.
+Most tests share one compiled program of E3CS with training (`support.TRAINING`); none is about a scheme.
 """
 
 import itertools
@@ -43,7 +43,7 @@ RESULTS = ("num_selected", "num_succeeded", "num_steps", "test_accuracy", "test_
 
 @pytest.fixture(scope="module")
 def plain():
-    """E3CS with training on two seeds: one unit on one device."""
+    """Return the results of E3CS with training on two seeds: one unit on one device."""
     return run(points(TRAINING, "e3cs-0.5"), [0, 1])
 
 
@@ -59,10 +59,10 @@ def test_two_schemes_that_take_everybody_learn_the_same_model_bit_for_bit(plain)
 
 
 def test_two_schemes_meet_the_same_successes():
-    # sum_i p_i x_i and who returned, from the world's own draw; both schemes are compared with it.
+    # Both schemes are compared with the successes of the world's own draws.
     for name in ("uniform", "fedcs"):
         stepper = Stepper(points(SELECTION, name), [4, 5])
-        worlds = [prng.keys(jax.tree.map(lambda x, i=i: jnp.asarray(x[i]), stepper.block.seeds)) for i in range(2)]
+        worlds = [stepper.keys(i) for i in range(2)]
         for t in range(1, T + 1):
             before = stepper.host().times_succeeded
             record, _ = stepper.step(t)
@@ -84,7 +84,7 @@ def test_neither_the_initial_model_nor_the_split_depends_on_the_scheme():
     for a, b in zip(blocks[0][2:], blocks[1][2:], strict=True):
         np.testing.assert_array_equal(a, b)
     leaves = jax.tree.leaves(states[0])
-    assert any((leaf[0] != leaf[1]).any() for leaf in leaves)  # but on the seed they do
+    assert any((leaf[0] != leaf[1]).any() for leaf in leaves)  # they do depend on the seed
 
 
 def test_seeds_set_apart_change_only_what_they_should(plain):
@@ -223,7 +223,7 @@ def test_clients_with_few_or_no_images_and_the_steps_they_make():
 
 
 def test_only_those_who_return_are_trained(plain):
-    # Recorded steps lie between the least and the most that as many returned clients can need.
+    # Recorded steps are between the least and the most that as many returned clients can make.
     stepper = Stepper(points(TRAINING, "e3cs-0.5"), [0, 1], LAYOUT)
     steps = np.sort(stepper.host().controller.steps, axis=1)
     for i, t in itertools.product(range(2), range(T)):

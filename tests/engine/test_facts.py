@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from recomputed import BATCH, LOCAL, RATE, SIZES, World, reference_model, success
 from reference import training as ref
 from support import SELECTION, K, Stepper
-from test_against_reference import BATCH, LOCAL, RATE, SIZES, World, reference_model, success
 
 import jfed
 from jfed import contracts
@@ -29,7 +29,7 @@ ROUNDS, SIZE = 5, 3
 
 @dataclass(frozen=True)
 class Curious(SelectorOptions):
-    """A scheme that chooses at random and remembers what it was told last."""
+    """A scheme that selects at random and remembers the facts of the last round."""
 
     wants: tuple[str, ...] = static(Facts._fields)
     size: int = static(SIZE)
@@ -72,7 +72,7 @@ def stepper_of(lane: str) -> Stepper:
 
 
 def told_by(world: World, t: int, client: int, model: Any) -> dict[str, Any]:
-    """What a client that returns should tell, by the reference."""
+    """Return the facts that a returned client should report, by the reference."""
     rows = world.positions[client, : world.n[client]]
     data = [(world.x[batch], world.y[batch]) for batch in world.batches(t, client)]
     own, _ = ref.local_sgd(model, data, RATE, 0.9)
@@ -93,7 +93,7 @@ def told_by(world: World, t: int, client: int, model: Any) -> dict[str, Any]:
 
 
 def signs(world: World, sizes: tuple[int, ...]) -> np.ndarray:
-    """The projection of a run: for each leaf of the model one bit of a random word for each number and dimension."""
+    """Return a run's projection: for each leaf of the model, a bit of a random word for each number and dimension."""
     key = prng.at(world.keys.training, 0, LOCAL)
     words = [np.asarray(prng.words(jax.random.fold_in(key, i), n)) for i, n in enumerate(sizes)]
     bits = (np.concatenate(words)[:, None] >> np.arange(SIZE, dtype=np.uint32)) & 1
@@ -130,7 +130,7 @@ def test_facts_are_those_of_numpy(lane):
 
 
 def test_only_what_is_wanted_is_there():
-    """The scheme itself looks at each fact when it is traced."""
+    """The scheme itself checks each fact when it is traced."""
     config = jfed.replace(jfed.Config(K, 3, 4, selector=Curious(("loss_sq",))), {"training": jfed.Training()})
     config = jfed.replace(config, {"training.samples_per_client": 20, "training.batch_size": 8})
     (unit,) = units.plan([jfed.Point(config, {})], [0], Layout(block_size=1, chunk_rounds=1))
@@ -146,7 +146,7 @@ def test_the_rules_for_schemes_give_the_facts_that_are_wanted():
     found = contracts.check(Curious(), ["functions", "state", "watch"])
     assert [finding.sentence for finding in found if finding.sentence] == []
     (wrong,) = contracts.check(Curious(("los",)), ["functions"])
-    assert "wants names a fact 'los' that there is not" in str(wrong.sentence)
+    assert "wants names an unknown fact 'los'" in str(wrong.sentence)
 
 
 def test_a_projection_keeps_lengths_and_angles():
@@ -161,7 +161,7 @@ def test_a_projection_keeps_lengths_and_angles():
     [
         (("loss_sq", "sketch"), 3, None, "Mine wants loss_sq, sketch of the clients' training, which a selection-only"),
         (("los",), 3, jfed.Training(), "unknown fact in `wants`: 'los'"),
-        (("sketch",), 0, jfed.Training(), "A sketch has at least one dimension, found sketch_size = 0"),
+        (("sketch",), 0, jfed.Training(), "A sketch must have at least one dimension, found sketch_size = 0"),
     ],
 )
 def test_what_there_is_not_is_refused_before_anything_compiles(wants, size, training, sentence):

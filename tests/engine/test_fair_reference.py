@@ -43,12 +43,12 @@ def flat(weights):
 
 
 def points_of(state):
-    """Where each client's steps ended, (K, 64)."""
+    """Return the model at which each client's steps ended, (K, 64)."""
     return np.asarray(jax.tree.leaves(state.clients.point)[0])[0, :, :, 0]
 
 
 def clients_data(one):
-    """Images and signs of each client."""
+    """Return images and signs of each client."""
     pool = load("digits")
     pixels = np.concatenate([pool.images, pool.test_images]).reshape(-1, 64) / pool.max_value
     signs = np.where(np.concatenate([pool.labels, pool.test_labels]) % 2 == 0, 1.0, -1.0)
@@ -57,7 +57,7 @@ def clients_data(one):
 
 
 def svm(w, x, y):
-    """Loss and gradient of the squared SVM, lambda 0.1."""
+    """Return loss and gradient of the squared SVM, lambda 0.1."""
     slack = np.maximum(1 - y * (x @ w), 0)
     return 0.05 * w @ w + 0.5 * np.mean(slack**2), 0.1 * w - np.mean((y * slack)[:, None] * x, 0)
 
@@ -83,7 +83,7 @@ def test_eiffels_weights_are_those_of_the_reference(missing, average, mode):
             weights = reference.aggregation_weights(selected, np.array(SIZES, float), alpha, mode)
             np.testing.assert_allclose(flat(after.weights), weights @ points_of(after), rtol=1e-10, atol=1e-13)
             sums.append(weights.sum())
-            received = flat(before.weights)  # whose loss counts, not the mean over the steps
+            received = flat(before.weights)  # its loss counts, not the mean over the steps
             for k in np.flatnonzero(selected):
                 np.testing.assert_allclose(after.selector.last_loss[0, k], svm(received, *data[k])[0], rtol=1e-9)
         if mode == "self":
@@ -173,7 +173,7 @@ def test_weights_stay_in_the_simplex(values):
 
 @pytest.mark.proof
 def test_the_budget_is_the_clocks_where_clients_differ():
-    """A round lasts as long as whoever takes longest, by steps and exchange together."""
+    """A round lasts as long as its slowest client, steps and exchange together."""
     world = jfed.replace(WORLD, {"step_s": (0.02, 0.02), "exchange_s": (0.05, 0.05), "shared": False})
     controller = jfed.replace(control.CORRECTED, {"budgets": (4.0,), "fixed": 3})
     delta = {"environment": world, "controller": controller, "num_rounds": 30}

@@ -1,4 +1,4 @@
-"""Golden runs: if these numbers change, so must `ENGINE_VERSION`, so that no result of another engine is taken."""
+"""Golden runs: if these numbers change, so must `ENGINE_VERSION`, so that no result of another engine is reused."""
 
 import json
 from pathlib import Path

@@ -1,8 +1,9 @@
-"""What lasts from round to round: a server's state, clients' memories, and the best model, each by itself."""
+"""State that lasts from round to round: the server's, the clients' memories, and the best model, each by itself."""
 
 from dataclasses import dataclass
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.check
 
 @dataclass(frozen=True)
 class Counting(local_sgd.LocalOptions):
-    """FedAvg whose clients count how often they took part, and whose server counts rounds in which somebody did."""
+    """FedAvg whose clients count the rounds in which they trained, and whose server counts those in which any did."""
 
     costly: bool = static(True)
     estimates: bool = static(False)
@@ -71,14 +72,14 @@ SOME = {"training__samples_per_client": SIZES, "environment__success_rates": (0.
     [("sequential", True), pytest.param("sequential", False, marks=pytest.mark.proof), ("vmapped", True)],
 )
 def test_clients_remember_without_making_estimates(lane, costly):
-    """Nobody remembers a round in which it failed, or made no step because it has no images."""
+    """A client does not remember a round in which it failed, or made no step because it has no images."""
     layout = Layout(block_size=2, chunk_rounds=1, record_selected=True, lane=lane)
     one = Stepper(points(TRAINING, "uniform", **SOME, training__algorithm=Counting(costly=costly)), [11, 15], layout)
     rounds, empty, trained = (
         np.zeros(2, int),
         0,
         np.zeros((2, K), int),
-    )  # with these seeds some return without images, and in some rounds nobody
+    )  # with these seeds clients without images return, and in some rounds no others
     for t in range(1, 7):
         before = one.host()
         record, _ = one.step(t)
@@ -120,7 +121,7 @@ def test_what_the_server_keeps_stays_where_a_run_breaks(algorithm):
         before = one.host()
         one.step(t)
         after = one.host()
-        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(after.server))
+        chex.assert_tree_all_finite(after.server)
         for i in np.flatnonzero(after.broken_round):
             assert_same_tree(*(jax.tree.map(lambda x, i=i: x[i], s.server) for s in (before, after)))
     assert (after.broken_round > 0).all() and kept.server is not None
@@ -129,7 +130,7 @@ def test_what_the_server_keeps_stays_where_a_run_breaks(algorithm):
 @pytest.mark.parametrize(
     ("delta", "sentence"),
     [
-        ({"training.final_model": "best"}, "To return the best model needs clients that estimate it"),
+        ({"training.final_model": "best"}, 'final_model "best" needs clients that estimate losses'),
         ({"controller": "adaptive"}, 'Adaptive tau, and the stop rule "best", need clients that make estimates'),
     ],
 )

@@ -1,4 +1,4 @@
-"""A world's own draws are those that schemes meet."""
+"""`jfed.outcomes` returns the draws that all schemes get."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_more_seeds_than_are_drawn_at_a_time_and_a_world_that_remembers():
     results = jfed.run(jfed.methods(base, ["uniform"]), [66], progress=False, layout=jfed.Layout(record_selected=True))
     first = np.unpackbits(results["selected"].values[0, 0].astype(np.uint8), count=4).astype(
         bool
-    )  # nobody was there yet
+    )  # no client had taken part before
     assert np.isclose(results["round_time_s"].values[0, 0], one.latency_s[0, 0, first].max(), rtol=1e-6)
     with pytest.raises(jfed.ConfigError, match="at least one seed"):
         jfed.outcomes(base, [])

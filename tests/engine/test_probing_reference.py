@@ -1,6 +1,6 @@
-"""What candidates of power-of-choice answer: beside the NumPy reference, where some are away and some have no images.
+"""Answers of power-of-choice's candidates beside the NumPy reference, where clients are away or have no images.
 
-With b as large as all images cpow-d is pow-d, so that one program does both.
+With b at least the number of a client's images, cpow-d is pow-d, so that one program does both.
 """
 
 import jax
@@ -36,7 +36,7 @@ BASE = jfed.Config(
 
 
 def pixels():
-    """Images as the model sees them, and their labels."""
+    """Return the images as the model sees them, and their labels."""
     pool = load("digits")
     images = np.concatenate([pool.images, pool.test_images])
     return images.reshape(len(images), -1) / pool.max_value, np.concatenate([pool.labels, pool.test_labels])
@@ -44,7 +44,7 @@ def pixels():
 
 @jax.jit
 def drawn(seeds, positions, sizes, t):
-    """Of a round: who is there, the race of the candidates, ties, and each client's images in the order of answers."""
+    """Return a round's draws: available clients, the candidates' race, ties, and the order of each client's images."""
     keys = prng.keys(seeds)
     order = jax.vmap(
         lambda client, row, n: ops.shuffled(prng.at(keys.selector, t, 2, client), row, n), in_axes=(0, 0, 0)
@@ -90,5 +90,5 @@ def test_candidates_answer_on_b_shuffled_images():
                 fewer += there.sum() < k
                 if (k, b) == (2, 4):
                     parts.append(rows[0])
-    assert without > 3 and fewer > 0  # who has no images is taken where nobody else is left
+    assert without > 3 and fewer > 0  # clients without images are selected where no others are left
     assert len({tuple(sorted(row)) for row in parts}) == ROUNDS  # each round draws its images anew

@@ -1,7 +1,6 @@
 """q-FedAvg beside the NumPy reference: small cohorts, clients that fail, with none or with many images, losses of 0."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import q_fedavg as reference
@@ -32,12 +31,12 @@ CONFIG = jfed.Config(
 
 
 def loss_of(w, x, y):
-    """The squared hinge's mean; 0 without images."""
+    """Return the mean of the squared hinge; 0 without images."""
     return 0.5 * float(np.mean(np.maximum(1 - y * (x @ w), 0) ** 2)) if len(y) else 0.0
 
 
 class Seen:
-    """A round: the models before and after it, where clients ended, who returned, and their losses; by q."""
+    """A round's models before and after it and of its clients, the returned clients, and their losses; by q."""
 
     def __init__(self, before, after, who, losses):
         self.before, self.after = (np.asarray(jax.tree.leaves(s.weights)[0])[:, :, 0] for s in (before, after))
@@ -47,11 +46,11 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def rounds():
-    """Rounds of all three q in one block. Before the seventh the model is set to one that errs in nothing for one."""
+    """Return the rounds of all three q in one block; before the seventh, the model is set to one client's optimum."""
     with jax.enable_x64(True):
         where = [jfed.Point(jfed.replace(CONFIG, {"training.algorithm.q": q}), {"q": q}) for q in QS]
         stepper, pool, found = Stepper(where, [0]), load("digits"), []
-        keys = prng.keys(jax.tree.map(lambda x: jnp.asarray(x[0]), stepper.block.seeds))
+        keys = stepper.keys()
         pixels = np.concatenate([pool.images, pool.test_images]).reshape(-1, 64) / pool.max_value
         signs = np.where(np.concatenate([pool.labels, pool.test_labels]) % 2 == 0, 1.0, -1.0)
         rows = [stepper.block.positions[0, k, : SIZES[k]] for k in range(K)]
@@ -59,7 +58,7 @@ def rounds():
         for t in range(1, ROUNDS + 1):
             if t == 7:
                 safe, now = np.tile(2 * y * x / (x @ x), (len(QS), 1))[:, :, None], stepper.state.weights
-                # Placed as the old one is: another placing would be compiled anew.
+                # With the old sharding: another one would compile anew.
                 placed = jax.tree.map(lambda old, w=safe: jax.device_put(w, old.sharding), now)
                 stepper.state = stepper.state._replace(weights=placed)
             before = stepper.host()
@@ -89,6 +88,6 @@ def test_every_round_is_that_of_the_reference(rounds, q):
 def test_what_these_rounds_consist_of(rounds):
     back = [set(seen.who.tolist()) for seen in rounds]
     assert sum(0 in who or 2 in who for who in back) > 5 and any(1 in who for who in back)
-    assert any(len(who) < 3 for who in back)  # somebody failed
+    assert any(len(who) < 3 for who in back)  # some client failed
     right = [seen.losses[1][seen.who == LONELY] for seen in rounds]
     assert any(len(loss) and loss[0] == 0 for loss in right)

@@ -1,6 +1,6 @@
-"""Algorithms that keep something, beside the NumPy reference of the papers, in float64: clients fail and have no data.
+"""Algorithms with a state beside the NumPy reference of the papers, in float64, where clients fail or have no data.
 
-Cohorts of 4 of 6 clients, of whom one has no images and one a single one; in some rounds nobody returns.
+Cohorts are 4 of 6 clients, one of which has no images and one a single image; in some rounds no client returns.
 """
 
 from typing import Any, NamedTuple
@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from recomputed import BATCH, LOCAL, RATE, SIZES, World, assert_close, reference_model, success
 from reference import server as ref
 from reference import training as ref_training
-from support import Stepper, unpack
-from test_against_reference import BATCH, LOCAL, RATE, SIZES, World, assert_close, reference_model, success
+from support import Stepper, assert_same_tree, unpack
 
 import jfed
 from jfed.algorithms import fedavgm, fednova, fedopt, scaffold
@@ -41,7 +41,7 @@ def stepper_of(reading: str, algorithms: list[Any]) -> Stepper:
 
 
 class Trained(NamedTuple):
-    """What a reference algorithm gets of a round."""
+    """A round's input of a reference algorithm."""
 
     now: ref.Round
     world: World
@@ -62,13 +62,13 @@ class Trained(NamedTuple):
         return found
 
     def delta(self, model: Any) -> Any:
-        """The averaged update; None if no example came back."""
+        """Return the averaged update; None if no client with images returned."""
         weights = self.now.weights()
         return ref.combined(self.moves(model), weights, model) if weights else None
 
 
 class Momentum:
-    """FedAvgM."""
+    """The reference's FedAvgM, with its state."""
 
     def __init__(self, options: fedavgm.Options, start: Any) -> None:
         self.options, self.v = options, ref.zeros(start)
@@ -81,12 +81,12 @@ class Momentum:
         return model
 
     def check(self, server: Any, clients: Any, run: int) -> None:
-        trace = jax.tree.map(lambda x: -x[run], server[0].trace)  # optax goes uphill
+        trace = jax.tree.map(lambda x: -x[run], server[0].trace)  # optax's sign is the opposite
         assert_close(trace, self.v, 1e-10)
 
 
 class Adaptive:
-    """FedAdagrad, FedAdam, FedYogi."""
+    """The reference's FedAdagrad, FedAdam or FedYogi, with its state."""
 
     def __init__(self, options: fedopt.Options, start: Any) -> None:
         self.options, self.moments = options, ref.first_moments(start, options.tau)
@@ -107,7 +107,7 @@ class Adaptive:
 
 
 class Scaffold:
-    """SCAFFOLD."""
+    """The reference's SCAFFOLD, with its state."""
 
     def __init__(self, options: scaffold.Options, start: Any) -> None:
         self.options, self.c = options, ref.zeros(start)
@@ -132,7 +132,7 @@ class Scaffold:
 
 
 class Nova:
-    """FedNova."""
+    """The reference's FedNova, which has no state."""
 
     def __init__(self, options: fednova.Options, start: Any) -> None:
         self.options = options
@@ -192,23 +192,20 @@ def test_an_algorithm_runs_freely_beside_the_reference(name):
                 counts["nobody"] += not now.weights()
                 counts["empty"] += any(worlds[i].n[k] == 0 for k in now.back)
                 counts["failed"] += len(now.back) < chosen[i].sum()
-        assert min(counts.values()) > 0, counts  # the cases that references are stepped for
+        assert min(counts.values()) > 0, counts  # all these cases do occur
 
 
 def still_there(before: Any, after: Any, run: int, now: ref.Round) -> None:
-    """The memory of a client that does not return is the same, bit for bit; likewise the server's if nobody does."""
-    for old, new in zip(jax.tree.leaves(before.clients), jax.tree.leaves(after.clients), strict=True):
-        gone = [k for k in range(LOCAL) if k not in now.back]
-        assert old[run, gone].tobytes() == new[run, gone].tobytes()
+    """Check that absent clients keep their memory, bit for bit, and the server its state if none returns."""
+    gone = [k for k in range(LOCAL) if k not in now.back]
+    assert_same_tree(*(jax.tree.map(lambda x: x[run, gone], s.clients) for s in (before, after)))
     if not now.weights():
-        kept = ((before.server, before.weights), (after.server, after.weights))
-        for old, new in zip(*map(jax.tree.leaves, kept), strict=True):
-            assert old[run].tobytes() == new[run].tobytes()
+        assert_same_tree(*(jax.tree.map(lambda x: x[run], (s.server, s.weights)) for s in (before, after)))
 
 
 @pytest.mark.parametrize("rule", ["adagrad", "adam", "yogi"])
 def test_the_rules_of_reddi_et_al(rule):
-    """Six rounds of an average of two updates, of which one does not return in the second round."""
+    """Each of six rounds averages two updates, of which one does not return in the second round."""
     rng = np.random.default_rng(0)
     with jax.enable_x64(True):
         options = fedopt.Options(rule=rule, server_rate=0.3, beta_1=0.8, beta_2=0.6, tau=0.2)

@@ -1,6 +1,6 @@
 """Adaptive tau beside the NumPy reference where cohorts are small, clients fail, and one of them has no images.
 
-The whole of it in float64: who takes part is the engine's, everything else the reference works out itself.
+All is in float64. The cohorts are the engine's; the reference computes everything else itself.
 """
 
 import math
@@ -39,15 +39,15 @@ CONFIG = jfed.Config(
 
 @jax.jit
 def ordered(key, client, epoch, positions, size):
-    """A client's images in an epoch's order."""
+    """Return a client's images in an epoch's order."""
     return ops.shuffled(jax.random.fold_in(prng.at(key, 0, client), epoch), positions, jnp.asarray(size, jnp.int32))
 
 
 class Server:
-    """The reference's rounds of those who returned, from the models to the next tau."""
+    """The reference's server, whose rounds go from the models of the returned clients to the next tau."""
 
     def __init__(self, stepper):
-        self.keys = prng.keys(jax.tree.map(lambda x: jnp.asarray(x[0]), stepper.block.seeds))
+        self.keys = stepper.keys()
         self.positions, self.num = stepper.block.positions[0], stepper.block.num_samples[0]
         self.given = np.full(K, -1)
         pool = load("digits")
@@ -60,7 +60,7 @@ class Server:
         self.rho = self.beta = self.delta = math.nan
 
     def batch(self, t, client, step):
-        """The client's next batch."""
+        """Return the client's next batch."""
         self.given[client] += 1
         size = int(self.num[client])
         epoch, number = divmod(self.given[client], max(size // BATCH, 1))
@@ -71,7 +71,7 @@ class Server:
         return np.asarray(prng.uniform(prng.at(self.keys.environment, t, 1), K)) < RATES
 
     def play(self, t, selected):
-        """Round t; the numbers of those with images who returned, and of those among them who were new."""
+        """Play round t; return the clients with images that returned, and those of them that were new."""
         who = [int(i) for i in np.flatnonzero(selected & self.succeeds(t)) if self.num[i] > 0]
         new = [i for i in who if self.clients[i].end is None]
         self.spent += WAIT_S
@@ -96,7 +96,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def rounds():
-    """Every round: who of those with images returned, who of them was new, the server's numbers, and the engine's."""
+    """Return each round's returned clients with images, the new ones, tau, and both the server's and engine's state."""
     with jax.enable_x64(True):
         stepper = Stepper([jfed.Point(CONFIG, {})], [1])
         server, found = Server(stepper), []
@@ -123,7 +123,7 @@ def test_every_round_is_that_of_the_reference(rounds):
 
 
 def test_a_round_in_which_nobody_returns_changes_no_model(rounds):
-    """Not the best one either, though it is not the last; and what these rounds consist of."""
+    """It does not change the best model either, which is not the last one."""
     mixed = [0 < len(new) < len(who) for who, new, *_ in rounds]
     empty = np.flatnonzero([not who for who, *_ in rounds])
     assert sum(mixed) >= 3 and len(empty) >= 3 and len({steps for _, _, steps, *_ in rounds}) > 3

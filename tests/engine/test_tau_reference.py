@@ -39,7 +39,7 @@ class Draws:
     """The engine's own draws of one run, for the reference."""
 
     def __init__(self, stepper):
-        self.keys = prng.keys(jax.tree.map(lambda x: jnp.asarray(x[0]), stepper.block.seeds))
+        self.keys = stepper.keys()
         self.positions, self.num = stepper.block.positions[0], stepper.block.num_samples[0]
         self.given = np.full(CLIENTS, -1)
         pool = load("digits")
@@ -47,7 +47,7 @@ class Draws:
         self.x, self.y = pixels, np.where(np.concatenate([pool.labels, pool.test_labels]) % 2 == 0, 1.0, -1.0)
 
     def batch(self, t, client, step):
-        """Whatever the reference asks for next is the client's next batch."""
+        """Return the client's next batch, in the order of the reference's calls."""
         self.given[client] += 1
         size = int(self.num[client])
         epoch, number = divmod(self.given[client], max(size // BATCH, 1))
@@ -100,10 +100,10 @@ def test_every_round_is_that_of_the_reference(stop, budget):
 
 
 def test_a_batch_serves_three_single_steps_and_then_a_new_one_comes():
-    """Ten rounds at tau = 1. In the first round of a new batch both of a client's models are valued on that one.
+    """In the first round of a new batch, both of a client's models are evaluated on that batch.
 
-    The reference values the older model on the older batch there, as the public code does; so in those rounds rho and
-    beta are worked out here.
+    The reference then evaluates the older model on the older batch, as the public code does; so the test computes rho
+    and beta of those rounds itself.
     """
     rounds, gone, drawn = 10, [], {}
     with jax.enable_x64(True):
@@ -164,7 +164,7 @@ def test_a_longer_round_begins_with_the_batch_in_use_and_leaves_its_last_one_use
 
 
 def slopes(draws, before, now, used, new):
-    """rho_i and beta_i on a new batch, of a client that made one step with the one used before."""
+    """Return rho_i and beta_i on a new batch, of a client that made one step with the batch before."""
     end = before - RATE * adaptive_tau.svm_gradient(before, draws.x[used], draws.y[used])
     losses = [adaptive_tau.svm_loss(w, draws.x[new], draws.y[new]) for w in (end, now)]
     gradients = [adaptive_tau.svm_gradient(w, draws.x[new], draws.y[new]) for w in (end, now)]

@@ -5,7 +5,6 @@ side. Quotas are multiples of 1/8, which floating point adds without error, so t
 """
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import cs_ucb as ref_ucb
@@ -23,7 +22,7 @@ NUM, ROUNDS, N = 12, 60, 3
 
 
 def walk(environment, options, num=NUM, k=N):
-    """Every round of several settings of one scheme: (stepper, states, records, masks)."""
+    """Run all rounds of several settings of one scheme; return (stepper, states, records, cohorts)."""
     base = jfed.Config(num, k, ROUNDS, environment=environment)
     where = [jfed.Point(jfed.replace(base, {"selector": x}), {"setting": i}) for i, x in enumerate(options)]
     stepper = Stepper(where, [5])
@@ -34,12 +33,8 @@ def walk(environment, options, num=NUM, k=N):
     return stepper, states, records, np.array([unpack(r, num) for r in records])
 
 
-def keys_of(stepper):
-    return prng.keys(jax.tree.map(lambda x: jnp.asarray(x[0]), stepper.block.seeds))
-
-
 def draws(key, which, rows, num):
-    """(rows, T, K) uniforms of the world's stream."""
+    """Return uniforms of the world's stream, (rows, T, K)."""
     return np.array(
         [np.asarray(prng.uniform(prng.at(key, t, which), rows * num)).reshape(rows, num) for t in range(1, ROUNDS + 1)]
     ).swapaxes(0, 1)
@@ -54,7 +49,7 @@ def test_rbcs_f_in_its_world(reading):
     ]
     with jax.enable_x64(True):
         stepper, states, records, selected = walk(world, [*settings, rbcs_f.Options(beta=0.0)])
-        keys = keys_of(stepper)
+        keys = stepper.keys()
         here, capacity, bandwidth = draws(keys.environment, 0, 3, NUM)
         (noise,) = draws(keys.environment, 1, 1, NUM)
         ties = np.array([jax.random.uniform(prng.at(keys.selector, t, 1), (NUM,)) for t in range(1, ROUNDS + 1)])
@@ -85,7 +80,7 @@ ARMS, CELL = 6, wireless.Options(model_bits=5e4, distances_m=(480.0, 450.0, 300.
 
 
 def cell_draws(stepper):
-    key = keys_of(stepper).environment
+    key = stepper.keys().environment
     (here,) = draws(key, 0, 1, ARMS)
     down, up, speed = draws(key, 1, 3, ARMS)
     low, high = ref_ucb.speed_range(ARMS)
@@ -100,7 +95,7 @@ def test_cs_ucb_in_its_world(bonus, availability):
     with jax.enable_x64(True):
         stepper, states, records, selected = walk(world, [cs_ucb.Options(bonus=bonus)], ARMS, 2)
         here, latency = cell_draws(stepper)
-        keys = [jax.random.split(prng.at(keys_of(stepper).selector, t, 1)) for t in range(1, ROUNDS + 1)]
+        keys = [jax.random.split(prng.at(stepper.keys().selector, t, 1)) for t in range(1, ROUNDS + 1)]
         fill, ties = (np.array([jax.random.uniform(k[i], (ARMS,)) for k in keys]) for i in (0, 1))
         there = None if availability == 1 else here < availability
         run = ref_ucb.run_cs_ucb(latency, 2, 5.0, fill, ties, there, bonus)
@@ -118,7 +113,7 @@ def test_cs_ucb_q_in_its_world():
         stepper, states, records, selected = walk(world, settings, ARMS, 2)
         here, latency = cell_draws(stepper)
         ties = np.array(
-            [jax.random.uniform(prng.at(keys_of(stepper).selector, t, 1), (ARMS,)) for t in range(1, ROUNDS + 1)]
+            [jax.random.uniform(prng.at(stepper.keys().selector, t, 1), (ARMS,)) for t in range(1, ROUNDS + 1)]
         )
         for i, options in enumerate(settings):
             run = ref_ucb.run_cs_ucb_q(latency, here < 0.75, 2, np.array(quota), options.beta, 5.0, ties)
@@ -135,7 +130,7 @@ def test_the_deadline_takes_everybody_below_it():
             for d, x in ((3.0, False), (3.0, True), (1e-9, False))
         ]
         stepper, _, records, selected = walk(exchange.Options(), forms)
-        here, capacity, bandwidth = draws(keys_of(stepper).environment, 0, 3, NUM)
+        here, capacity, bandwidth = draws(stepper.keys().environment, 0, 3, NUM)
     classes, before = np.arange(NUM) % 4, np.zeros(NUM, bool)
     truth = ref_rbcs.theta(np.arange(1.0, 5)[classes], np.ones(NUM), 10.0 ** (3 - classes))
     for t in range(ROUNDS):
@@ -144,4 +139,4 @@ def test_the_deadline_takes_everybody_below_it():
         np.testing.assert_array_equal(selected[t, 0], chosen)
         before = chosen
     assert (selected[:, 1].sum(1) <= N).all() and selected[:, 1].any()
-    assert not selected[:, 2].any() and all(r.round_time_s[2] == 0 for r in records)  # nobody is waited for
+    assert not selected[:, 2].any() and all(r.round_time_s[2] == 0 for r in records)  # no client is waited for

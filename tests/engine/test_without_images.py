@@ -1,4 +1,4 @@
-"""A client without images: it tells no loss, keeps nothing, and is neither the best nor the worst, on every lane."""
+"""A client without images: it reports no loss and keeps nothing, on every lane."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ CONFIG = jfed.Config(
 
 
 def walk(config, lane):
-    """Who was selected in each round, and the state after each."""
+    """Return the cohort of each round, and the state after each."""
     layout = Layout(block_size=1, chunk_rounds=1, lane=lane, record_selected=True)
     stepper, selected, states = Stepper([jfed.Point(config, {})], [5], layout), [], []
     for t in range(1, ROUNDS + 1):

@@ -1,4 +1,4 @@
-"""Values against cost: what was known when so much was spent."""
+"""Tests of values against cost: the last value known at a given cost."""
 
 import numpy as np
 import pytest

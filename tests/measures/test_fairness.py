@@ -1,4 +1,4 @@
-"""Fairness of a model over clients: against the reference, and by hand."""
+"""Tests of a model's fairness over clients, against the reference and by hand."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_it_is_what_the_reference_says(runs, higher):
     for i, values in enumerate(runs):
         expected = q_fedavg.fairness(np.array(values), higher)
         for name, value in expected.items():
-            # both are of rounding where values are all but equal
+            # where values are nearly equal, both skewnesses are rounding errors
             same = name.startswith("skewness") and np.std(values) < 1e-9 * np.mean(values)
             assert same or np.isclose(found[name][i], value, rtol=1e-6, atol=1e-9, equal_nan=True), name
 

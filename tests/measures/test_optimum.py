@@ -1,4 +1,4 @@
-"""The best under quotas: linear program, dual and closed form, and the reference written from the paper."""
+"""Tests of the optimum under quotas: linear program, dual and closed form against the reference."""
 
 import itertools
 
@@ -16,7 +16,7 @@ MU, QUOTAS = np.array([0.90, 0.95, 0.97]), np.array([0.6, 0.5, 0.4])
 
 
 def everybody(availability, copies):
-    """All sets of clients, as often as they come in so many rounds."""
+    """Return the availability masks of `copies` rounds, each set of clients as often as expected."""
     masks = np.array(list(itertools.product([False, True], repeat=len(availability))))
     chances = np.where(masks, availability, 1 - np.asarray(availability)).prod(1)
     return np.repeat(masks, np.round(chances * copies).astype(int), axis=0)
@@ -30,9 +30,9 @@ def test_the_program_is_the_closed_form_of_three_clients(mu, quotas, availabilit
 
 
 def test_by_hand_with_everybody_always_available():
-    """Client 1 is in 0.6 of the rounds, which earn 0.90; the others are 2 and 3 together, which earn 0.95."""
+    """The first client takes part in 0.6 of the rounds, which earn 0.90; the other rounds earn 0.95."""
     assert np.isclose(best_under_quotas(smallest_mean(MU), np.ones(3), QUOTAS, 2), 0.6 * 0.90 + 0.4 * 0.95)
-    assert np.isclose(best_under_quotas(smallest_mean(MU), np.ones(3), np.zeros(3), 2), 0.95)  # nothing was promised
+    assert np.isclose(best_under_quotas(smallest_mean(MU), np.ones(3), np.zeros(3), 2), 0.95)  # no quotas
     assert np.isclose(best_under_quotas(smallest_mean(MU), [1, 0, 0.5], np.zeros(3), 1), 0.5 * 0.97 + 0.5 * 0.9)
 
 
@@ -44,7 +44,7 @@ def test_program_dual_and_reference_agree(num, most):
     value = best_under_quotas(smallest_mean(mu), availability, quotas, most)
     assert np.isclose(value, ref.lp_value(ref.min_reward(mu), availability, quotas, most), atol=1e-8)
     bound = upper_bound(mu, everybody(availability, 4_000_000 if num == 3 else 400_000), quotas, most, 1e-6)
-    assert abs(bound - value) < 1e-4  # the sample's chances are whole numbers of rounds
+    assert abs(bound - value) < 1e-4  # the sample rounds probabilities to whole numbers of rounds
 
 
 def test_prices_of_the_reference_bound_the_value_from_above():
@@ -68,9 +68,9 @@ def test_twenty_clients():
     rng = np.random.default_rng(1)
     mu, here = np.sort(rng.uniform(0.5, 1, 20)), rng.random((300, 20)) < 0.9
     free = upper_bound(mu, here, np.zeros(20), 5)
-    best = np.array([np.sort(mu[there])[::-1][4] for there in here]).mean()  # whoever is best among the available
+    best = np.array([np.sort(mu[there])[::-1][4] for there in here]).mean()  # the five best of the available clients
     assert abs(free - best) < 2e-4
-    held = upper_bound(mu, here, np.full(20, 0.2), 5)  # a fifth of the rounds each: the slow ones too
+    held = upper_bound(mu, here, np.full(20, 0.2), 5)  # a fifth of the rounds each, the slow clients too
     assert mu.min() < held < free - 0.05
     assert upper_bound(mu, here, np.full(20, 0.1), 5) > held
 
@@ -81,6 +81,6 @@ def test_what_no_policy_keeps_is_refused():
     with pytest.raises(ValueError, match="no policy keeps these quotas"):
         upper_bound(MU, np.ones((10, 3), bool), [0.9, 0.9, 0.9], 2)
     always = np.ones((5, 3), bool)
-    assert np.isclose(upper_bound([0.9, 0.8, 0.7], always, [0, 1, 1], 2), 0.7, atol=1e-3)  # the only policy there is
+    assert np.isclose(upper_bound([0.9, 0.8, 0.7], always, [0, 1, 1], 2), 0.7, atol=1e-3)  # the only feasible policy
     with pytest.raises(ValueError, match="at most 10, found 11"):
         best_under_quotas(smallest_mean(np.ones(11)), np.ones(11), np.zeros(11), 2)

@@ -1,4 +1,4 @@
-"""Promises kept: rates so far, and when a promise is kept for good."""
+"""Tests of quotas: selection rates so far, and the last round in which a quota is broken."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def test_by_hand():
     np.testing.assert_allclose(rates[:, 0], [1, 1 / 2, 2 / 3, 3 / 4, 3 / 5])
     np.testing.assert_allclose(rates[:, 1], [0, 0, 1 / 3, 2 / 4, 3 / 5])
     assert last_broken(rates, [0.6, 0.4]).tolist() == [2, 3]
-    assert last_broken(rates, [0.61, 0.0]).tolist() == [5, 0]  # broken in the end; never
+    assert last_broken(rates, [0.61, 0.0]).tolist() == [5, 0]  # broken at the end; never broken
     assert last_broken(rates, 0.5).tolist() == [0, 3]
 
 
@@ -24,4 +24,4 @@ def test_many_runs_at_once_and_rates_that_are_exact():
     for i in range(3):
         np.testing.assert_array_equal(last_broken(rates, 0.4)[i], last_broken(rates[i], 0.4))
     tenth = rates_so_far(np.tile([[True], *[[False]] * 9], (30, 1)))
-    assert last_broken(tenth, 0.1).tolist() == [0]  # 0.1 is kept by 30 of 300, whatever rounding says
+    assert last_broken(tenth, 0.1).tolist() == [0]  # 30 of 300 keeps 0.1 despite rounding

@@ -1,4 +1,4 @@
-"""Convolutional networks beside PyTorch's (golden values), their initial weights, and options that do not fit."""
+"""Tests of convolutional networks against PyTorch (golden values), of initial weights and of invalid options."""
 
 import math
 
@@ -41,7 +41,7 @@ def layer_names(case):
 
 
 def to_ours(case, values):
-    """PyTorch's parameters under our names: inputs before outputs, and channels last where the image is flattened."""
+    """Return PyTorch's parameters in jfed's layout: inputs before outputs, channels last in the flattened image."""
     found = {}
     for name, kernel, bias in zip(layer_names(case), values[::2], values[1::2], strict=True):
         if name == "dense_0":
@@ -52,7 +52,7 @@ def to_ours(case, values):
 
 
 def to_theirs(case, values):
-    """The way back."""
+    """Return jfed's parameters in PyTorch's layout."""
     found = []
     channels, height, width = case.flat
     for name in layer_names(case):

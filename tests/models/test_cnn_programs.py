@@ -1,7 +1,7 @@
-"""What is compiled for a round of local training: no convolution of XLA's, no scatter in the pools, little memory.
+"""Tests of the compiled programs of local training: no XLA convolution, no scatter in the pools, little memory.
 
-A grouped convolution, which XLA makes of one whose kernels are batched, is many times slower on a CPU, and so are the
-gradients of a plain one in a loop; the gradient of its pool is a select-and-scatter. Programs are built and read only.
+Grouped convolutions, which XLA makes of convolutions with batched kernels, are many times slower on a CPU, and so are
+the gradients of plain ones in a loop; the gradient of XLA's pool is a select-and-scatter. No program is executed.
 """
 
 import functools
@@ -31,7 +31,7 @@ NETWORKS = {
     "wang": ((28, 28, 1), 10),
     "wang-cifar": ((32, 32, 3), 10),
 }
-# MB of temporary memory of a round on the sequential lane beside the stacked updates, a quarter more than measured
+# MB of temporary memory of a round on the sequential lane without the stacked updates: measured, plus a quarter
 BUDGETS = {"e3cs-emnist": 32, "e3cs-cifar": 62, "rbcs-f-fashion": 40, "wang": 40, "wang-cifar": 60}
 QUICK_FIRST = [pytest.param(n, marks=[] if n == "e3cs-emnist" else pytest.mark.proof) for n in NETWORKS]
 
@@ -42,7 +42,7 @@ def of(shape, dtype=jnp.int32) -> Any:
 
 @functools.cache
 def lowered(name, lane) -> Any:
-    """A round of 20 clients with 450 images each, batches of 40: training and aggregation."""
+    """Return the lowered program of one round's training and aggregation: 20 clients of 450 images, batches of 40."""
     image, classes = NETWORKS[name]
     model = classifier.make(catalog.find("model", name), classifier.Inputs(image, classes, 255.0, 0.1, 0.3))
     algorithm = local_sgd.Options().make(Dims(CLIENTS, CLIENTS, BATCH), losses.mean_loss(model))
@@ -69,7 +69,7 @@ def compiled(name, lane) -> Any:
 
 
 def slow(program):
-    """Names of slow operations in a program's text, as lowered or as optimised (a library's convolution counts)."""
+    """Return the names of slow operations in a program's lowered or optimised text (a library's convolution counts)."""
     names = re.findall(r'(convolution|select.and.scatter)"?\(', program)
     names += ["convolution"] * len(re.findall(r'custom_call_target="[^"]*conv', program))
     return {name.replace("_", "-") for name in names}
@@ -110,6 +110,6 @@ def test_xlas_own_layers_would_be_seen():
         of((3, 2, 6, 6, 1), jnp.float32), of((3, 3, 3, 1, 2), jnp.float32)
     )
     assert slow(each.as_text()) == {"convolution", "select-and-scatter"}
-    optimised = each.compile().as_text()  # where a CPU has turned select-and-scatter into a loop
+    optimised = each.compile().as_text()  # on a CPU select-and-scatter has become a loop here
     assert "convolution" in slow(optimised)
     assert re.search(r"(feature|batch)_group_count=[2-9]", optimised)

@@ -1,14 +1,13 @@
-"""Federated training of E3CS's network beside a NumPy loop written from the paper: from the same draws, the same model.
+"""Federated training of E3CS's network against a NumPy loop written from the paper: the same draws, the same model.
 
-Ten rounds on images of the size of EMNIST letters, made by a seeded generator and read from files like the official
-ones. The loop is handed the exogenous draws and works out cohorts, local training and deadline aggregation itself.
+Ten rounds run on images of the size of EMNIST letters, made by a seeded generator and read from files in the official
+format. The loop gets the exogenous draws and computes cohorts, local training and deadline aggregation itself.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import e3cs as ref
@@ -31,7 +30,13 @@ NUM_TRAIN, NUM_TEST, CLASSES = 26 * 25, 52, 26
 
 
 class Letters(NamedTuple):
-    """Images (n, 28, 28, 1) uint8, training ones first; labels from 0; the folder that holds them."""
+    """A synthetic data set of letters.
+
+    Attributes:
+        images: (n, 28, 28, 1) uint8, training images first.
+        labels: classes from 0.
+        folder: the folder of the data files.
+    """
 
     images: np.ndarray
     labels: np.ndarray
@@ -40,7 +45,7 @@ class Letters(NamedTuple):
 
 @pytest.fixture(scope="module")
 def letters(tmp_path_factory) -> Letters:
-    """A blurred prototype for each letter, shifted and with noise, on a black ground."""
+    """Return blocky prototypes of the letters, shifted and with noise, on a black ground."""
     rng, source = np.random.default_rng(0), SOURCES["emnist_letters"]
     labels = np.arange(NUM_TRAIN + NUM_TEST) % CLASSES
     prototypes = np.zeros((CLASSES, 28, 28))
@@ -73,7 +78,13 @@ def stepper_for(model, letters) -> Stepper:
 
 
 class World(NamedTuple):
-    """What one run meets: success and the race (T, K); the minibatches of a client in a round (from 0)."""
+    """The exogenous draws of one run.
+
+    Attributes:
+        succeeded: success of each client (T, K).
+        race: arrival times of the selector's race (T, K).
+        batches: function of (round from 0, client) that returns the minibatches.
+    """
 
     succeeded: np.ndarray
     race: np.ndarray
@@ -82,12 +93,12 @@ class World(NamedTuple):
 
 @jax.jit
 def image_order(key, t, client, epoch, positions, n):
-    """A client's images in the order of an epoch."""
+    """Return a client's images in the order of an epoch."""
     return ops.shuffled(jax.random.fold_in(prng.at(key, t, client), epoch), positions, n)
 
 
 def world_of(stepper: Stepper) -> World:
-    keys = prng.keys(jax.tree.map(lambda x: jnp.asarray(x[0]), stepper.block.seeds))
+    keys = stepper.keys()
     which = jax.random.randint(prng.at(keys.environment, 0, 1), (K,), 0, 4)
     epochs = np.array([1, 2, 3, 4])[np.asarray(which)]
     n, positions = stepper.block.num_samples[0], stepper.block.positions[0]
@@ -102,7 +113,7 @@ def world_of(stepper: Stepper) -> World:
 
 
 def nested(weights) -> ref_training.Params:
-    """Weights under the reference's names."""
+    """Return the weights under the reference's names."""
     found: ref_training.Params = {}
     for name, value in weights.items():
         layer, _, part = name.rpartition("_")
@@ -116,7 +127,7 @@ def largest_gap(a, b) -> float:
 
 
 def check_ten_rounds(model, letters, atol, free):
-    """`free` lets the loop run on from its own model; else each round of its training starts from the engine's."""
+    """Check ten rounds; `free` starts each round of the loop from its own model, otherwise from the engine's."""
     stepper = stepper_for(model, letters)
     world, n = world_of(stepper), np.asarray(stepper.block.num_samples[0])
     start, x, y = nested(stepper.host().weights), (letters.images / 255 - 0.1307) / 0.3081, letters.labels

@@ -1,4 +1,4 @@
-"""Convolution and pool beside XLA's own and their automatic gradients, in float64."""
+"""Tests of convolution and pool against XLA's own and their automatic gradients, in float64."""
 
 import functools
 
@@ -19,12 +19,12 @@ pytestmark = pytest.mark.check
 # inputs, height, width, batch; rows, columns, outputs of the kernel
 FEW = [((1, 7, 6, 2), (3, 3, 4)), ((2, 5, 9, 1), (4, 2, 5)), ((2, 3, 2, 3), (1, 1, 3))]  # columns * inputs < outputs
 MANY = [((4, 6, 7, 2), (3, 3, 2)), ((3, 5, 5, 1), (5, 5, 15)), ((2, 4, 9, 3), (2, 3, 1))]
-# channels, height, width, batch; window, stride. Windows overlap in one and leave gaps in another.
+# channels, height, width, batch; window, stride. The third has overlapping windows, the fourth gaps between them.
 POOLS = [((2, 7, 6, 1), 2, 2), ((1, 9, 7, 2), 3, 3), ((2, 8, 7, 1), 3, 2), ((1, 9, 8, 1), 2, 3)]
 
 
 def numbers(shape):
-    """Arrays that often hold equal entries."""
+    """Return a strategy for arrays that often hold equal entries."""
     few = st.sampled_from([-1.5, 0.0, 0.25, 1.0])
     return hnp.arrays(np.float64, shape, elements=few) | hnp.arrays(np.float64, shape, elements=st.floats(-4, 4))
 
@@ -39,7 +39,7 @@ def xla_pool(x, window, stride):
 
 
 def with_gradients(function, inputs, slope):
-    """The value, and the gradients of its product with `slope`."""
+    """Return the value, and the gradients for the output gradient slope(value)."""
     value, backward = jax.vjp(function, *inputs)
     return value, backward(slope(value))
 

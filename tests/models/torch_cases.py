@@ -1,7 +1,7 @@
-"""What `torch_golden.py` and `test_cnn.py` both start from: the shapes of networks, and numbers from seeds.
+"""Shared inputs of `torch_golden.py` and `test_cnn.py`: the shapes of networks, and seeded numbers.
 
 Shapes are PyTorch's: (outputs, inputs, rows, columns) of a convolution, (outputs, inputs) of a dense layer. Numbers
-come from the raw words of PCG64, whose stream NumPy promises to keep; only what PyTorch computes from them is stored.
+come from the raw words of PCG64, whose stream NumPy promises to keep; only the results of PyTorch are stored.
 """
 
 import math
@@ -20,8 +20,8 @@ class Case(NamedTuple):
 
     Attributes:
         image: height, width, channels.
-        kernels: shapes of the weights, layer after layer; each layer has a bias too.
-        flat: channels, height, width of what enters the dense layers.
+        kernels: shapes of the weights by layer; each layer also has a bias.
+        flat: channels, height, width of the input of the dense layers.
         scaling: "unit", "image", or mean and standard deviation of pixel / 255.
     """
 
@@ -50,30 +50,30 @@ CASES = {
         EMNIST, ((10, 1, 5, 5), (10, 10, 5, 5), (1280, 490), (256, 1280), (26, 256)), (10, 7, 7), (0.1307, 0.3081)
     ),
     "e3cs-cifar, pool=3": Case(CIFAR, (*_E3CS_CIFAR, (384, 1024), (192, 384), (10, 192)), (64, 4, 4), (0.5, 0.5)),
-}  # in the last one pools overlap: 3x3 in steps of 2
+}  # the pools of the last case overlap: 3x3 in steps of 2
 
 
 def words(name: str, part: int, count: int) -> np.ndarray:
-    """Random 64-bit words of a part of a case."""
+    """Return random 64-bit words for a part of a case."""
     return np.random.PCG64([part, *name.encode()]).random_raw(count)
 
 
 def images(name: str) -> np.ndarray:
-    """(batch, height, width, channels) uint8: noise, with a black edge; the last image is flat but for one pixel."""
+    """Return images (batch, height, width, channels) uint8: noise; the last image is flat but for one pixel."""
     shape = (BATCH, *CASES[name].image)
     pixels = (words(name, 0, math.prod(shape)) >> 56).astype(np.uint8).reshape(shape)
-    pixels[0, :14, :5] = 0
+    pixels[0, :14, :5] = 0  # a black edge
     pixels[-1], pixels[-1, 5, 6, 0] = 77, 78
     return pixels
 
 
 def labels(name: str) -> np.ndarray:
-    """(batch,) int32."""
+    """Return the labels (batch,) int32."""
     return (words(name, 1, BATCH) % CASES[name].kernels[-1][0]).astype(np.int32)
 
 
 def weights(name: str) -> list[np.ndarray]:
-    """Kernel, bias, kernel, bias, ...: float64, uniform, large enough for the signal to keep its size."""
+    """Return kernel, bias, kernel, bias, ...: float64, uniform, large enough for the signal to keep its size."""
     found = []
     for i, kernel in enumerate(CASES[name].kernels):
         bound = math.sqrt(6 / math.prod(kernel[1:]))
@@ -84,7 +84,7 @@ def weights(name: str) -> list[np.ndarray]:
 
 
 def digest(gradient: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """Of each parameter: its sum, the sum of its squares and some entries, evenly spread."""
+    """Return each parameter's sum, sum of squares and some evenly spread entries."""
     flat = [g.reshape(-1) for g in gradient]
     return {
         "sums": np.array([g.sum() for g in flat]),

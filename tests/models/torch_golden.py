@@ -1,6 +1,6 @@
-"""Writes torch_golden.npz: what PyTorch says of the networks. `PYTHON_WITH_TORCH tests/models/torch_golden.py`.
+"""Writes torch_golden.npz, PyTorch's results for the networks: `PYTHON_WITH_TORCH tests/models/torch_golden.py`.
 
-Each network is written layer by layer from its paper, the small one from jfed's table; the test reads the file only.
+Each network is written layer by layer from its paper, the small one from jfed's table; the test only reads the file.
 """
 
 import numpy as np
@@ -60,7 +60,7 @@ def rbcs_f_fashion():
 
 
 class Normalize(nn.Module):
-    """x / (1 + 0.001 / 9 * sum of squares over the channels c - 4 .. c + 4) ^ 0.75, channel by channel."""
+    """Local response normalisation: x / (1 + 0.001 / 9 * sum of squares over the channels c - 4 .. c + 4) ^ 0.75."""
 
     def forward(self, x):
         channels = x.shape[1]
@@ -93,11 +93,11 @@ NETWORKS = {
 
 
 def scaled(images, scaling):
-    """(batch, channels, height, width) as the network sees them."""
+    """Return the images (batch, channels, height, width) as the network sees them."""
     x = torch.tensor(images.astype(np.float64)).permute(0, 3, 1, 2)
     if scaling == "unit":
         return x / 255
-    if scaling == "image":  # of the pixels as they are: mean 0, standard deviation 1 where it is above 1 / sqrt(pixels)
+    if scaling == "image":  # unscaled pixels: mean 0, standard deviation 1 where it is above 1 / sqrt(pixels)
         flat = x.flatten(1)
         std = torch.clamp(flat.std(1, correction=0), min=flat.shape[1] ** -0.5)
         return (x - flat.mean(1).view(-1, 1, 1, 1)) / std.view(-1, 1, 1, 1)
@@ -106,7 +106,7 @@ def scaled(images, scaling):
 
 
 def computed(name):
-    """Logits, mean cross-entropy and the digest of its gradient."""
+    """Return the logits, the mean cross-entropy and the digest of its gradient."""
     net = NETWORKS[name]().double()
     parameters = list(net.parameters())
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Plain NumPy reference of E3CS, its baselines and its local training, for tests only.
+"""Plain NumPy references of selection schemes, algorithms and local training, for tests only.
 
-Written from the paper, without a look at the engine that it checks.
+They are written from the papers, independently of the engine that they check.
 """

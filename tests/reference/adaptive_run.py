@@ -1,4 +1,4 @@
-"""Whole runs of adaptive tau, round by round; the readings are those of `adaptive_tau`."""
+"""Whole runs of adaptive tau, round by round, with the readings of `adaptive_tau`."""
 
 import math
 from typing import Any
@@ -27,7 +27,7 @@ from .adaptive_tau import (
 
 
 class Client:
-    """One client: its current minibatch and how often it was used, and the end point of its last round."""
+    """One client with its current minibatch, the number of its uses, and the end point of its last round."""
 
     def __init__(self, number: int, x: FloatArray, y: FloatArray, loss: Loss, gradient: Gradient) -> None:
         self.number, self.x, self.y, self.loss, self.gradient = number, x, y, loss, gradient
@@ -38,10 +38,11 @@ class Client:
     def play(
         self, t: int, w: FloatArray, w_best: FloatArray | None, tau: int, batches: Batches, eta: float, reuse: int
     ) -> dict[str, Any]:
-        """Round t of tau steps from the global model w (P,).
+        """Play round t: tau local steps from the global model w (P,).
 
-        Returns the local model "w", "loss" and "gradient" at the global model and "loss_best" at w_best (NaN
-        without one), all on the batch of step 1; "rho" and "beta" (NaN in the first round).
+        Returns:
+            The local model "w"; on the batch of step 1 "loss" and "gradient" at the global model and "loss_best" at
+            w_best (NaN without one); "rho" and "beta" (NaN in the first round).
         """
         answer: dict[str, Any] = {"rho": math.nan, "beta": math.nan, "loss_best": math.nan}
         local = w
@@ -88,15 +89,22 @@ def run(
     loss: Loss = svm_loss,
     gradient: Gradient = svm_gradient,
 ) -> dict[str, NDArray[Any]]:
-    """All rounds until the budgets R (M,) are used up, on given draws.
+    """Run all rounds until the budgets R (M,) are used up, on given draws.
 
-    x (n, P), y (n,): pooled data; w0 (P,): first model; D (N,): weights; batches(t, i, step): indices into the
-    data, asked for only where a new batch is drawn; local_cost (T, tau_max, M): cost of every local step;
-    global_cost (T, M): cost of every aggregation. T must be long enough.
+    Args:
+        x, y: pooled data, (n, P) and (n,).
+        w0: first global model (P,).
+        D: client weights (N,).
+        batches: function of (t, i, step) that returns indices into the data; called only where a new batch is drawn.
+        local_cost: cost of every local step (T, tau_max, M); T must be long enough.
+        global_cost: cost of every aggregation (T, M).
+        R, eta, phi, return_best, tau_max, gamma, hold, reuse, after_nan: as in `adaptive_tau`.
+        loss, gradient: functions of (w, x, y).
 
-    Per round: "tau", "spent" (T, M) after it, "c" and "b" (T, M), "rho", "beta", "delta" (global, NaN before the
-    first), "rho_i", "beta_i", "delta_i" (T, N), "loss" of the model sent out, "loss_best" of the best so far,
-    "w" (T, P) after it. At the end "w_best" and "w_out" (P,), the model returned.
+    Returns:
+        For each round "tau"; "spent" (T, M) after it; "c" and "b" (T, M); the global "rho", "beta" and "delta" (NaN
+        until first estimated); "rho_i", "beta_i" and "delta_i" (T, N); "loss" of the model sent out; "loss_best" of
+        the best one so far; "w" (T, P) after it. For the run "w_best" and the returned model "w_out", (P,) each.
     """
     if after_nan not in ("restore", "search"):
         raise ValueError("after_nan must be 'restore' or 'search'")
@@ -120,7 +128,7 @@ def run(
             _, delta_i, delta_now = divergence([a["gradient"] for a in answers], D)
         failed = bool(np.any(np.isnan(average)))
 
-        # The best model so far; only models that have been sent out are valued.
+        # The best model so far; only models that have been sent out are evaluated.
         loss_now = weighted_mean([a["loss"] for a in answers], D)
         if w_best is not None:
             loss_best = weighted_mean([a["loss_best"] for a in answers], D)

@@ -6,27 +6,27 @@ budget, all in the same unit (seconds, joules). eta is the step size, phi the co
 
 Readings where the paper is silent; most follow the behaviour of its authors' public program:
 - rho and beta compare, on one minibatch, the end point of a client's previous round with the global model it
-  has just received. So step 1 of a round uses the minibatch of the last step before; a round of a single
-  step draws a new one once the old one has served `reuse` = 3 steps. No client has estimates in its first round.
+  has just received. So step 1 of a round uses the minibatch of the previous round's last step; a round of a
+  single step draws a new one once the old one has served `reuse` = 3 steps. A client's first round has no estimates.
 - A distance of at most 1e-10, or one that is not a number, gives rho = 0 and beta = 0; then beta is at least
   1e-5 (also if NaN), and a rho that is NaN is 0.
 - Global values may be smoothed (`hold`, 0 = off); NaN never replaces a number.
 - tau is searched over 1, ..., min(gamma tau, tau_max); the first of equal minima wins.
 - With "return the best model" each budget in G is R - c - b, otherwise R.
 - The search uses the costs of the round before, so the first two rounds have tau = 1.
-- A round whose average holds a NaN leaves the model and the estimates alone; the next round has tau = 1. The
-  one after goes back to the earlier tau ("restore"), or searches from 1 ("search"; the public program goes
-  back with a fixed tau only).
+- A round whose average holds a NaN changes neither the model nor the estimates; the next round has tau = 1. The
+  round after that returns to the earlier tau ("restore"), or searches from 1 ("search"; the public program
+  returns to it only where tau is fixed).
 - The loss of the best model is estimated anew each round, on the minibatches of step 1.
 - At the end tau is cut to what the budget still buys, but is at least 1. With "return the best model" one more
-  round of one step follows, which only serves to value the model before; it is paid for and counted.
+  round of one step follows, only to evaluate the previous round's model; it is paid for and counted.
 Own readings:
 - tau is kept (at most tau_max) if a budget R' in G is not positive, or an estimate or h is NaN.
 - h is 0 if delta is 0, and the terms with rho vanish if rho is 0, however large the rest. A value G of infinity
   or NaN is never chosen; if no x has a finite G, tau is 1.
 - Of several resource types the scarcest counts: the largest 1 / T' in G, and the smallest tau in the last cut.
   A type that local steps do not use up does not limit tau there.
-- A loss that is NaN is never the best; without any best the last model is returned.
+- A loss that is NaN is never the best; if no model has another loss, the last one is returned.
 """
 
 import math
@@ -41,24 +41,24 @@ Loss = Callable[[FloatArray, FloatArray, FloatArray], float]
 Gradient = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 Batches = Callable[[int, int, int], IntArray]
 
-SAME_POINT = 1e-10  # distances up to this count as none
+SAME_POINT = 1e-10  # a distance up to this counts as 0
 BETA_FLOOR = 1e-5
 
 
 def svm_loss(w: FloatArray, x: FloatArray, y: FloatArray, lam: float = 0.1) -> float:
-    """Squared SVM without bias: w (P,), x (n, P), y (n,) of -1 and +1; mean over the samples, one regulariser."""
+    """Return the mean loss of a squared SVM without bias, plus one regulariser; w (P,), x (n, P), y (n,) in {-1, 1}."""
     short = np.maximum(0.0, 1 - y * (x @ w))
     return float(lam / 2 * np.sum(w * w) + np.mean(short * short) / 2)
 
 
 def svm_gradient(w: FloatArray, x: FloatArray, y: FloatArray, lam: float = 0.1) -> FloatArray:
-    """Gradient (P,) of svm_loss."""
+    """Return the gradient (P,) of `svm_loss`."""
     short = np.maximum(0.0, 1 - y * (x @ w))
     return lam * w - (y * short) @ x / len(y)
 
 
 def local_rho(loss_end: float, loss_start: float, w_end: FloatArray, w_start: FloatArray) -> float:
-    """rho_i from two losses on one batch: at the old end point (P,) and at the model just received (P,)."""
+    """Return rho_i from two losses on one batch: at the old end point (P,) and at the model just received (P,)."""
     distance = float(np.linalg.norm(w_end - w_start))
     if not distance > SAME_POINT:
         return 0.0
@@ -67,7 +67,7 @@ def local_rho(loss_end: float, loss_start: float, w_end: FloatArray, w_start: Fl
 
 
 def local_beta(grad_end: FloatArray, grad_start: FloatArray, w_end: FloatArray, w_start: FloatArray) -> float:
-    """beta_i, at least 1e-5, from two gradients (P,) on one batch, at the same two points."""
+    """Return beta_i, at least 1e-5, from two gradients (P,) on one batch, at the same two points."""
     distance = float(np.linalg.norm(w_end - w_start))
     if not distance > SAME_POINT:
         return BETA_FLOOR
@@ -76,7 +76,7 @@ def local_beta(grad_end: FloatArray, grad_start: FloatArray, w_end: FloatArray, 
 
 
 def weighted_mean(values: Sequence[float] | FloatArray, D: FloatArray) -> float:
-    """sum_i D_i v_i / sum_i D_i of values (N,) with weights (N,)."""
+    """Return sum_i D_i v_i / sum_i D_i of values (N,) with weights (N,)."""
     total = 0.0
     for i in range(len(D)):
         total += float(D[i]) * float(values[i])
@@ -84,7 +84,7 @@ def weighted_mean(values: Sequence[float] | FloatArray, D: FloatArray) -> float:
 
 
 def weighted_vector(rows: Sequence[FloatArray], D: FloatArray) -> FloatArray:
-    """The weighted mean (P,) of N vectors (P,)."""
+    """Return the weighted mean (P,) of N vectors (P,)."""
     total = np.zeros(len(rows[0]))
     for i in range(len(D)):
         total = total + float(D[i]) * rows[i]
@@ -92,14 +92,14 @@ def weighted_vector(rows: Sequence[FloatArray], D: FloatArray) -> FloatArray:
 
 
 def divergence(gradients: Sequence[FloatArray], D: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Global gradient g (P,), the delta_i (N,) and delta, from N gradients (P,) at one model."""
+    """Return the global gradient g (P,), delta_i (N,) and delta from N gradients (P,) at one model."""
     g = weighted_vector(gradients, D)
     delta_i = np.array([float(np.linalg.norm(grad - g)) for grad in gradients])
     return g, delta_i, weighted_mean(delta_i, D)
 
 
 def smooth(old: float, new: float, hold: float = 0.0) -> float:
-    """hold * old + (1 - hold) * new; NaN never replaces a number, and the first number is taken as it is."""
+    """Return hold * old + (1 - hold) * new; NaN never replaces a number, and the first number is taken as it is."""
     if math.isnan(new):
         return old
     if math.isnan(old) or hold == 0:
@@ -108,7 +108,7 @@ def smooth(old: float, new: float, hold: float = 0.0) -> float:
 
 
 def h(x: int, eta: float, beta: float, delta: float, alpha: float = 1.0) -> float:
-    """Gap between local and central descent after x steps, at least 0; alpha is Eiffel's factor. beta > 0.
+    """Return the gap, at least 0, between local and central descent after x steps; beta > 0, alpha is Eiffel's factor.
 
     (alpha delta / beta) ((eta beta + 1)^x - 1) - eta delta x; infinite on overflow, NaN if undefined.
     """
@@ -136,7 +136,7 @@ def G(
     phi: float,
     alpha: float = 1.0,
 ) -> float:
-    """The bound to be minimised over tau = x; c, b and the budgets room = R' > 0 are (M,)."""
+    """Return the bound to be minimised over tau = x; c, b and the budgets room = R' > 0 are (M,)."""
     price = 0.0  # 1 / T', one over the number of local steps that the scarcest budget buys
     for m in range(len(room)):
         price = max(price, (float(c[m]) * x + float(b[m])) / (float(room[m]) * x))
@@ -163,7 +163,7 @@ def search(
     return_best: bool = True,
     alpha: float = 1.0,
 ) -> int:
-    """tau*: the first minimum of G over 1, ..., min(gamma tau, tau_max); c, b, R (M,)."""
+    """Return tau*, the first minimum of G over 1, ..., min(gamma tau, tau_max); c, b, R (M,)."""
     kept = min(tau, tau_max)
     room = R - c - b if return_best else R
     for m in range(len(room)):
@@ -182,16 +182,16 @@ def search(
 
 
 def spend(spent: FloatArray, tau: int, c: FloatArray, b: FloatArray) -> FloatArray:
-    """Resources (M,) used after a round of tau steps, spent (M,) before it."""
+    """Return the resources (M,) used up after a round of tau steps, from those spent (M,) before it."""
     return spent + c * tau + b
 
 
 def stop_rule(
     spent: FloatArray, tau: int, c: FloatArray, b: FloatArray, R: FloatArray, return_best: bool
 ) -> tuple[int, bool]:
-    """The next round's tau, and whether training stops after it; tau is the search's answer, the rest (M,).
+    """Return the next round's tau and whether training stops after it; tau is the search's result, arrays are (M,).
 
-    With return_best the next round must leave room for one step and one aggregation more.
+    With return_best the next round must leave room for one more step and one more aggregation.
     """
     extra = c + b if return_best else np.zeros(len(R))
     if all(spent[m] + c[m] * tau + b[m] + extra[m] < R[m] for m in range(len(R))):
@@ -204,6 +204,6 @@ def stop_rule(
 
 
 def average_tau(taus: Sequence[int] | IntArray) -> tuple[float, float]:
-    """Mean over rounds, and mean over local steps: sum tau^2 / sum tau."""
+    """Return the mean of tau over rounds, and over local steps: sum tau^2 / sum tau."""
     values = [float(tau) for tau in taus]
     return sum(values) / len(values), sum(tau * tau for tau in values) / sum(values)

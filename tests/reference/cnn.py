@@ -3,7 +3,7 @@
 Every convolution (stride 1, no padding) is followed by ReLU and a 2x2 max-pool, every dense layer but the last by
 ReLU. A model is {"conv_0": layer, "conv_1": layer, ..., "dense_0": layer, ...}, each layer {"kernel", "bias"};
 kernels are (rows, columns, inputs, outputs) and (inputs, outputs). Images are (n, height, width, channels) and are
-flattened as they lie.
+flattened in memory order.
 """
 
 from collections.abc import Mapping
@@ -18,20 +18,25 @@ Params = Mapping[str, Any]
 
 
 class Tape(NamedTuple):
-    """What the way back needs: of each layer its input, and its output before the ReLU."""
+    """The values that `backward` needs.
+
+    Attributes:
+        inputs: input of each layer.
+        before: output of each layer before the ReLU.
+    """
 
     inputs: dict[str, FloatArray]
     before: dict[str, FloatArray]
 
 
 def convolve(x: FloatArray, kernel: FloatArray) -> FloatArray:
-    """Cross-correlation: y[n, i, j, o] = sum over r, s, c of x[n, i + r, j + s, c] kernel[r, s, c, o]."""
+    """Return the cross-correlation y[n, i, j, o] = sum over r, s, c of x[n, i + r, j + s, c] kernel[r, s, c, o]."""
     windows = sliding_window_view(x, kernel.shape[:2], axis=(1, 2))  # (n, i, j, c, r, s)
     return np.einsum("nijcrs,rsco->nijo", windows, kernel, optimize=True)
 
 
 def convolve_backward(x: FloatArray, kernel: FloatArray, d_y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Gradients by x and by the kernel."""
+    """Return the gradients by x and by the kernel."""
     height, width = d_y.shape[1:3]
     d_x, d_kernel = np.zeros_like(x), np.zeros_like(kernel)
     for r in range(kernel.shape[0]):
@@ -43,7 +48,7 @@ def convolve_backward(x: FloatArray, kernel: FloatArray, d_y: FloatArray) -> tup
 
 
 def _pool_windows(x: FloatArray) -> FloatArray:
-    """(n, i, j, c, 4): the 2x2 windows in reading order; an odd last row or column is in none."""
+    """Return the 2x2 windows (n, i, j, c, 4) in reading order; an odd last row or column is in none."""
     n, height, width, channels = x.shape
     i, j = height // 2, width // 2
     blocks = x[:, : 2 * i, : 2 * j].reshape(n, i, 2, j, 2, channels)
@@ -51,12 +56,12 @@ def _pool_windows(x: FloatArray) -> FloatArray:
 
 
 def pool(x: FloatArray) -> FloatArray:
-    """Largest value of each 2x2 window."""
+    """Return the largest value of each 2x2 window."""
     return _pool_windows(x).max(axis=-1)
 
 
 def pool_backward(x: FloatArray, d_y: FloatArray) -> FloatArray:
-    """Gradient by x: to the first of equal values."""
+    """Return the gradient by x; the first of equal values receives it."""
     first: IntArray = _pool_windows(x).argmax(axis=-1)
     n, i, j, c = np.indices(d_y.shape)
     d_x = np.zeros_like(x)
@@ -65,7 +70,7 @@ def pool_backward(x: FloatArray, d_y: FloatArray) -> FloatArray:
 
 
 def forward(params: Params, x: FloatArray) -> tuple[FloatArray, Tape]:
-    """Class scores (n, classes) of images x, and what `backward` needs."""
+    """Return the class scores (n, classes) of images x, and the tape for `backward`."""
     tape = Tape({}, {})
     last = len([name for name in params if name.startswith("dense")]) - 1
     for name in sorted(params):  # convolutions first
@@ -83,9 +88,9 @@ def forward(params: Params, x: FloatArray) -> tuple[FloatArray, Tape]:
 
 
 def backward(params: Params, tape: Tape, d_scores: FloatArray) -> dict[str, Any]:
-    """Gradient by the parameters of a function whose gradient by the scores is d_scores (n, classes)."""
+    """Return the gradient by the parameters of a function whose gradient by the scores is d_scores (n, classes)."""
     gradient: dict[str, Any] = {}
-    d_out = d_scores  # by what follows the layer's ReLU and pool
+    d_out = d_scores  # gradient by the output of the layer's ReLU and pool
     for name in sorted(params, reverse=True):
         kernel, x, before = params[name]["kernel"], tape.inputs[name], tape.before[name]
         if name.startswith("conv"):

@@ -1,7 +1,7 @@
 """CS-UCB, its modified form and CS-UCB-Q in plain NumPy (Xia et al. 2020).
 
 K clients (arms), N channels, T rounds; masks are boolean. Rounds count from 1 inside the formulas.
-`tie_break` (T, K): among equal scores the smallest number goes first, then the lower index.
+`tie_break` (T, K): among equal scores the smallest number comes first, then the lower index.
 
 Readings where the paper is silent, unclear or wrong:
 - Eq. (16) learns from r_k(t) (printed: t - 1); the speed's upper end is UB (printed: LB twice).
@@ -10,9 +10,9 @@ Readings where the paper is silent, unclear or wrong:
 Own readings:
 - Algorithm 1's loop condition would play T + 1 rounds; here T. Algorithm 2 sets D(1) = 0 and applies
   Eq. (27) already in round 1, which needs D(0) and b(0); here D(1) = 0 and Eq. (27) starts with round 2.
-- Algorithm 2, line 5, asks for z(t), Eq. (26) for z(t - 1): both mean the count before the round.
-- A round without anybody lasts tau_max (reward 0). N not dividing K: see round_robin.
-- Eq. (4) cuts every time at tau_max. In a world that does not, a longer time has reward 0 as well.
+- Algorithm 2, line 5, uses z(t), Eq. (26) z(t - 1): both mean the count before the round.
+- A round without clients lasts tau_max (reward 0). N not dividing K: see round_robin.
+- Eq. (4) cuts every time at tau_max. In a world that does not cut, a longer time has reward 0 as well.
 """
 
 import itertools
@@ -30,13 +30,13 @@ History = dict[str, NDArray[Any]]
 
 
 def mean_snr(distance_km: float, power_dbm: float = 23.0, noise_dbm: float = -107.0) -> float:
-    """Linear signal-to-noise ratio at unit fading gain (path loss of Section V-A)."""
+    """Return the linear signal-to-noise ratio at unit fading gain (path loss of Section V-A)."""
     path_loss_db = 128.1 + 37.6 * math.log10(distance_km)
     return float(10 ** ((power_dbm - path_loss_db - noise_dbm) / 10))
 
 
 def link_s(m0_bits: float, bandwidth_hz: float, snr_linear: float, gain: float) -> float:
-    """Seconds to send m0_bits over one channel; gain is the fading power, mean 1; no signal: infinity."""
+    """Return the seconds to send m0_bits over one channel; gain is the fading power, mean 1; no signal: infinity."""
     rate = math.log2(1 + snr_linear * gain)  # Eq. (33), Eq. (35)
     return m0_bits / (bandwidth_hz * rate) if rate > 0 else math.inf  # Eq. (32), Eq. (34)
 
@@ -53,7 +53,7 @@ def latency(
     batch: int = 2,
     tau_max: float = 5.0,
 ) -> FloatArray:
-    """Times (T, K) in seconds, at most tau_max: distances (K,), gains (T, K), speeds phi (T, K) in samples/s."""
+    """Return times (T, K) in seconds, at most tau_max, from distances (K,), gains (T, K), speeds phi (T, K) in 1/s."""
     tau = np.zeros(phi.shape)
     for t in range(phi.shape[0]):
         for k in range(phi.shape[1]):
@@ -66,30 +66,32 @@ def latency(
 
 
 def speed_range(K: int) -> tuple[FloatArray, FloatArray]:
-    """Lowest and highest speed (K,), (K,) of the clients 1 to K in samples per second."""
+    """Return the lowest and highest speeds (K,), (K,) of the clients 1 to K in samples per second."""
     number = np.arange(1, K + 1, dtype=np.float64)
     return (0.5 * number + 0.5) * 20, (0.5 * number + 1.5) * 20
 
 
 def order_by(first: FloatArray, tie_break: FloatArray, members: list[int]) -> list[int]:
-    """The members by descending `first` (K,), then ascending tie_break (K,), then index."""
+    """Return the members by descending `first` (K,), then ascending tie_break (K,), then index."""
     return [k for _, _, k in sorted((-float(first[k]), float(tie_break[k]), k) for k in members)]
 
 
 def bonus_plain(y: float, z: int, t: int, N: int) -> float:
-    """Index of one arm in CS-UCB; infinite if never played."""
+    """Return the index of one arm in CS-UCB; infinite if never played."""
     return y + math.sqrt((N + 1) * math.log(t) / z) if z else math.inf  # Eq. (18)
 
 
 def bonus_truncated(y: float, z: int, t: int) -> float:
-    """Index of one arm in CS-UCB-Q, at most 1; equal to 1 if never played."""
+    """Return the index of one arm in CS-UCB-Q, at most 1; equal to 1 if never played."""
     return min(y + math.sqrt(2 * math.log(t) / z), 1.0) if z else 1.0  # Eq. (26)
 
 
 class Recorder:
-    """Means y (K,) and counts z (K,) of the arms so far, and the history of the rounds in `out`:
+    """The means and counts of the arms so far, and the history of the rounds.
 
-    "selected" (T, K); "y" (T, K) and "z" (T, K) after each round; "round_time" (T,) in seconds.
+    Attributes:
+        y, z: mean reward and count of each arm (K,).
+        out: "selected" (T, K); "y" (T, K) and "z" (T, K) after each round; "round_time" (T,) in seconds.
     """
 
     def __init__(self, tau_s: FloatArray, tau_max: float) -> None:
@@ -99,7 +101,7 @@ class Recorder:
         self.out |= {"y": np.zeros(tau_s.shape), "z": np.zeros(tau_s.shape, np.int64)}
 
     def play(self, t: int, chosen: list[int]) -> None:
-        """Round t (counted from 1) with the chosen arms."""
+        """Play round t (counted from 1) with the chosen arms."""
         for k in chosen:
             tau = min(float(self.tau_s[t - 1, k]), self.tau_max)  # Eq. (4)
             reward = 1 - tau / self.tau_max  # text below Eq. (13)
@@ -119,12 +121,12 @@ def run_cs_ucb(
     available: BoolArray | None = None,
     bonus: str = "plain",
 ) -> History:
-    """Algorithm 1 on given times (T, K) in seconds. Returns Recorder.out.
+    """Run Algorithm 1 on given times (T, K) in seconds and return `Recorder.out`.
 
-    Arms never seen go first, by tie_break; in the first kappa = ceil(K / N) rounds the seen arms of the
-    largest fill (T, K) complete the group, later (always, without fill) the seen arms of the largest
-    index. With `available` (T, K) the modified form: only those, min(N, number available) of them;
-    bonus "plain" as in Eq. (18), "truncated" as in Eq. (26).
+    Arms never seen come first, by tie_break. The seen arms with the largest fill (T, K) complete the group in the
+    first kappa = ceil(K / N) rounds, those with the largest index in later rounds (in all rounds without fill). With
+    `available` (T, K) this is the modified form, which plays min(N, number available) of the available arms. The
+    bonus is "plain" as in Eq. (18) or "truncated" as in Eq. (26).
     """
     if bonus not in ("plain", "truncated"):
         raise ValueError("bonus must be 'plain' or 'truncated'")
@@ -148,9 +150,10 @@ def run_cs_ucb(
 def run_cs_ucb_q(
     latency: FloatArray, available: BoolArray, N: int, c: FloatArray, beta: float, tau_max: float, tie_break: FloatArray
 ) -> History:
-    """Algorithm 2 on given times (T, K) in seconds and availability (T, K); quotas c (K,).
+    """Run Algorithm 2 on given times (T, K) in seconds and availability (T, K); quotas c (K,).
 
-    Returns Recorder.out and "queue" (T, K): after round t the value D(t + 1) that the next round uses.
+    Returns:
+        `Recorder.out`, and "queue" (T, K): after round t the value D(t + 1) that the next round uses.
     """
     n_rounds, n_arms = latency.shape
     record = Recorder(latency, tau_max)
@@ -166,16 +169,16 @@ def run_cs_ucb_q(
 
 
 def optimal_super_arm(mu: FloatArray, N: int) -> BoolArray:
-    """Mask (K,) of the N largest mean rewards (K,): it maximises the smallest member. Ties: lower index."""
+    """Return the mask (K,) of the N largest mean rewards mu (K,), which maximises the minimum. Ties: lower index."""
     mask = np.zeros(len(mu), bool)
     mask[order_by(mu, np.zeros(len(mu)), list(range(len(mu))))[:N]] = True  # Eq. (13)
     return mask
 
 
 def round_robin(order: IntArray, N: int, T: int, complete: bool = False) -> BoolArray:
-    """Mask (T, K): fixed groups of N in the given order (K,), one after the other, for ever.
+    """Return the mask (T, K) of fixed groups of N in the given order (K,), in rotation.
 
-    If N does not divide K the last group is short, or with `complete` filled from the head of the order.
+    If N does not divide K, the last group is short, or with `complete` filled from the head of the order.
     """
     K = len(order)
     mask = np.zeros((T, K), bool)
@@ -188,27 +191,27 @@ def round_robin(order: IntArray, N: int, T: int, complete: bool = False) -> Bool
 
 
 def min_reward(mu: FloatArray) -> dict[frozenset[int], float]:
-    """The paper's reward of every set of clients: its smallest mean (K,), below Eq. (14); the empty set 0."""
+    """Return the paper's reward of every set of clients, below Eq. (14): its smallest mean (K,); 0 if empty."""
     return {e: min((float(mu[k]) for k in e), default=0.0) for e in all_sets(len(mu))}
 
 
 def all_sets(K: int) -> list[frozenset[int]]:
-    """The power set of the K clients."""
+    """Return the power set of the K clients."""
     return [frozenset(e) for size in range(K + 1) for e in itertools.combinations(range(K), size)]
 
 
 def super_arms(e: frozenset[int], N: int) -> list[frozenset[int]]:
-    """The sets that may be chosen when e is available, Eq. (10)."""
+    """Return the sets that may be chosen when e is available, Eq. (10)."""
     return [frozenset(S) for S in itertools.combinations(sorted(e), min(N, len(e)))]  # Eq. (10)
 
 
 def chance(e: frozenset[int], availability: FloatArray) -> float:
-    """Probability that exactly e is available; availability (K,), independent clients."""
+    """Return the probability that exactly e is available; availability (K,), independent clients."""
     return math.prod(float(a) if k in e else 1 - float(a) for k, a in enumerate(availability))
 
 
 def lp_value(mu_of_set: dict[frozenset[int], float], availability: FloatArray, c: FloatArray, N: int) -> float:
-    """r* of the repaired LP (23), K <= 6; availability, quotas c (K,); rewards of sets up to N, the empty set 0."""
+    """Return r* of the repaired LP (23), K <= 6; availability and quotas c (K,); the empty set has reward 0."""
     K = len(c)
     if K > 6:
         raise ValueError("too many clients for the full linear program")
@@ -226,7 +229,7 @@ def lp_value(mu_of_set: dict[frozenset[int], float], availability: FloatArray, c
 def dual_value(
     prices: FloatArray, mu_of_set: dict[frozenset[int], float], availability: FloatArray, c: FloatArray, N: int
 ) -> float:
-    """Upper bound on r* for any prices (K,) >= 0 of the quotas; its minimum over the prices is r*."""
+    """Return the upper bound on r* for any prices (K,) >= 0 of the quotas; its minimum over the prices is r*."""
     value = -float(np.dot(prices, c))
     for e in all_sets(len(c)):
         best = max((mu_of_set[S] if S else 0.0) + sum(float(prices[k]) for k in S) for S in super_arms(e, N))
@@ -235,7 +238,7 @@ def dual_value(
 
 
 def closed_form(mu: FloatArray, availability: float, c: FloatArray) -> float:
-    """r* for K = 3, N = 2, one availability for all, reward = smallest mean; mu and c (3,) in client order.
+    """Return r* for K = 3, N = 2, one availability for all, reward = smallest mean; mu and c (3,) in client order.
 
     The slowest client is left out of as many full rounds as its quota permits, and the
     other full rounds must fit into the shares in which the two others can be left out.

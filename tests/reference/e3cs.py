@@ -1,14 +1,14 @@
 """E3CS client selection (Huang et al. 2022, Sections IV and V) in plain NumPy, float64.
 
-Equation numbers are those of the paper. K is the number of clients, k the number selected per
-round, T the number of rounds, `sigma` the fairness quota of one round. Arrays over clients have
-shape (K,); masks are boolean. Rounds count from 1 in formulas, from 0 as array rows.
+Equation numbers are those of the paper. K is the number of clients, k the number selected per round, T the number of
+rounds, `sigma` the fairness quota of one round. Arrays over clients have shape (K,); masks are boolean. Rounds count
+from 1 in formulas, from 0 as array rows.
 
-The paper's clients can all be asked in every round. Own reading where only some can, the set A (`available`): the
-constraints of P4, Eq. (12), are those of A alone, so that min(k, |A|) is shared out, sigma is the same fraction of
-min(k, |A|) / |A|, and the residual is min(k, |A|) - |A| sigma; whoever is away has p = 0 and keeps its weight. The K
-under the fraction of Eq. (17) is that of all clients: Eqs. (39) to (44) add rounds up with one factor eta / K before
-all of them, and the bound on the sum of x squared, at most |A|, is at most K as well.
+In the paper all clients are available in every round. Own reading where only a set A (`available`) is: the
+constraints of P4, Eq. (12), hold for A alone, so that min(k, |A|) is shared out, sigma is the same fraction of
+min(k, |A|) / |A|, and the residual is min(k, |A|) - |A| sigma; the other clients have p = 0 and keep their weights.
+The denominator K of Eq. (17) still counts all clients: Eqs. (39) to (44) sum over rounds with one common factor
+eta / K, and the bound |A| on the sum of x squared is at most K as well.
 """
 
 import math
@@ -21,11 +21,11 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-TOLERANCE = 1e-12  # relative rounding slack of every "is it above the cap" question
+TOLERANCE = 1e-12  # relative rounding slack of comparisons
 
 
 def residual(k: int, num_clients: int, sigma: float) -> float:
-    """The probability mass R = k - K sigma left after the quota; rounding dust counts as 0."""
+    """Return the probability mass R = k - K sigma left after the quota; a rounding error counts as 0."""
     rest = k - num_clients * sigma
     if abs(rest) <= TOLERANCE * num_clients:
         return 0.0
@@ -35,11 +35,10 @@ def residual(k: int, num_clients: int, sigma: float) -> float:
 
 
 def prob_alloc_literal(w: FloatArray, k: int, sigma: float) -> tuple[FloatArray, BoolArray]:
-    """Algorithm 2 on the weights w (K,) themselves, with the case search of Eqs. (23)-(24).
+    """Return p (K,) and the overflow set S (K,) by Algorithm 2 on weights w (K,), with the cases of Eqs. (23)-(24).
 
-    Two misprints are repaired: the sum in line 2 runs over the capped weights w' (as in Eq. (22)),
-    and the sets of Eqs. (23)-(24) compare Psi_j, not w_j, with the v-th smallest Psi.
-    Returns p (K,) and the overflow set S (K,). For moderate weights only.
+    Two misprints are repaired: the sum in line 2 runs over the capped weights w' (as in Eq. (22)), and the sets of
+    Eqs. (23)-(24) compare Psi_j, not w_j, with the v-th smallest Psi. For moderate weights only.
     """
     num = len(w)
     rest = residual(k, num, sigma)
@@ -66,17 +65,16 @@ def prob_alloc_literal(w: FloatArray, k: int, sigma: float) -> tuple[FloatArray,
 
 
 def log_sum_exp(values: FloatArray) -> float:
-    """Logarithm of the sum of exponentials of values (n,), n >= 1."""
+    """Return the logarithm of the sum of exponentials of values (n,), n >= 1."""
     top = float(values.max())
     return top + math.log(float(np.exp(values - top).sum()))
 
 
 def prob_alloc(log_w: FloatArray, k: int, sigma: float) -> tuple[FloatArray, BoolArray]:
-    """Algorithm 2 on log-weights log_w (K,): find how many (j) of the largest overflow.
+    """Return p (K,) and the overflow set S (K,) by Algorithm 2 on log-weights log_w (K,).
 
     With the j largest capped at p = 1, the other K - j clients share R - j (1 - sigma) in
-    proportion to their weights; the smallest j for which none of them overflows is the answer.
-    Returns p (K,) and the overflow set S (K,).
+    proportion to their weights; j is the smallest number for which none of them overflows.
     """
     num = len(log_w)
     rest = residual(k, num, sigma)
@@ -101,7 +99,7 @@ def prob_alloc(log_w: FloatArray, k: int, sigma: float) -> tuple[FloatArray, Boo
 
 
 def quota(name_or_fraction: str | float, t: int, horizon: int, k: int, num_clients: int) -> float:
-    """Fairness quota of round t = 1..horizon: a constant fraction of k/K, or "inc"."""
+    """Return the fairness quota of round t = 1..horizon: a constant fraction of k/K, or the schedule "inc"."""
     if name_or_fraction == "inc":
         return 0.0 if t <= horizon / 4 else k / num_clients
     return float(name_or_fraction) * k / num_clients
@@ -110,7 +108,7 @@ def quota(name_or_fraction: str | float, t: int, horizon: int, k: int, num_clien
 def allocate(
     log_w: FloatArray, k: int, fraction: float, available: BoolArray
 ) -> tuple[FloatArray, BoolArray, int, float]:
-    """Algorithm 2 among those who can be asked (K,): p (K,), S (K,), how many are selected, and sigma.
+    """Return p (K,), S (K,), the cohort's size and sigma, by Algorithm 2 among the available clients (K,).
 
     fraction is the quota as a share of min(k, |A|) / |A|.
     """
@@ -136,16 +134,13 @@ def update(
     clip_exponent: bool = False,
     available: BoolArray | None = None,
 ) -> FloatArray:
-    """Log-weights (K,) of the next round; all arrays (K,). Only selected clients' x is used.
-
-    `available` (K,) are those who could be asked, by default everybody.
-    """
+    """Return the next round's log-weights (K,); all arrays (K,), all clients available by default."""
     num = len(log_w)
     here = num if available is None else int(np.count_nonzero(available))
     rest = residual(min(k, here), here, sigma)
     new = log_w.copy()
     for i in range(num):
-        if overflow[i] or not (selected[i] and succeeded[i]):
+        if overflow[i] or not (selected[i] and succeeded[i]):  # only x of selected clients is used
             continue
         x_hat = 1.0 / p[i]  # Eq. (16)
         exponent = rest * eta * x_hat / num
@@ -156,7 +151,7 @@ def update(
 
 
 def select_by_race(p: FloatArray, race: FloatArray, k: int) -> BoolArray:
-    """Mask (K,) of the k earliest arrivals, client i arriving at race_i / p_i.
+    """Return the mask (K,) of the k earliest arrivals, client i arriving at race_i / p_i.
 
     With race (K,) independent Exp(1) this is sequential sampling without replacement
     (Eq. (11), multinomialNR). Ties go to the lower index; p_i = 0 never arrives.
@@ -170,7 +165,7 @@ def select_by_race(p: FloatArray, race: FloatArray, k: int) -> BoolArray:
 
 
 def select_sequential(p: FloatArray, k: int, rng: np.random.Generator) -> BoolArray:
-    """Mask (K,) of k clients drawn one by one, p (K,) renormalised over those left: Eq. (11)."""
+    """Return the mask (K,) of k clients drawn one by one, p (K,) renormalised over those left: Eq. (11)."""
     selected = np.zeros(len(p), bool)
     for _ in range(k):
         weights = np.where(selected, 0.0, p)
@@ -179,7 +174,7 @@ def select_sequential(p: FloatArray, k: int, rng: np.random.Generator) -> BoolAr
 
 
 def select_systematic(p: FloatArray, order: IntArray, u: float, k: int) -> BoolArray:
-    """Mask (K,) by systematic sampling: inclusion probabilities are exactly p (K,), sum k.
+    """Return a mask (K,) by systematic sampling: inclusion probabilities are exactly p (K,), sum k.
 
     Clients are laid end to end in the given order (K,), each with length p_i; the points
     u, u+1, ..., u+k-1 (0 <= u < 1) pick the clients on which they fall.
@@ -198,14 +193,11 @@ def select_systematic(p: FloatArray, order: IntArray, u: float, k: int) -> BoolA
 
 
 def successive_inclusion(p: FloatArray, k: int) -> FloatArray:
-    """Exact inclusion probabilities (K,) of the sequential design of Eq. (11), K <= 12.
-
-    Dynamic programming over the set (bit mask) of clients drawn so far.
-    """
+    """Return the exact inclusion probabilities (K,) of the sequential design of Eq. (11), K <= 12."""
     num = len(p)
     if num > 12:
         raise ValueError("too many clients for the enumeration of subsets")
-    chance = {0: 1.0}
+    chance = {0: 1.0}  # of each set (bit mask) of clients drawn so far
     for _ in range(k):
         grown: dict[int, float] = {}
         for drawn, probability in chance.items():
@@ -224,15 +216,21 @@ def successive_inclusion(p: FloatArray, k: int) -> FloatArray:
 
 
 class SelectionRun(TypedDict):
-    """What `run_selection` returns; T rounds, K clients."""
+    """The result of `run_selection`, over T rounds and K clients.
 
-    sigma: FloatArray  # (T,)
-    log_w: FloatArray  # (T + 1, K): row t is used in round t + 1, the last row is the outcome
-    p: FloatArray  # (T, K)
-    overflow: BoolArray  # (T, K)
-    selected: BoolArray  # (T, K)
-    cep: FloatArray  # (T,), cumulative
-    expected: FloatArray  # (T,), sum_i p_i x_i of each round
+    Attributes:
+        log_w: (T + 1, K); row t is used in round t + 1, the last row is the final state.
+        p, overflow, selected: (T, K).
+        sigma, cep, expected: (T,); `cep` is cumulative, `expected` is sum_i p_i x_i of each round.
+    """
+
+    sigma: FloatArray
+    log_w: FloatArray
+    p: FloatArray
+    overflow: BoolArray
+    selected: BoolArray
+    cep: FloatArray
+    expected: FloatArray
 
 
 def run_selection(
@@ -244,10 +242,10 @@ def run_selection(
     clip_exponent: bool = False,
     available: BoolArray | None = None,
 ) -> SelectionRun:
-    """Algorithm 1 without its training steps, the race as the sampler.
+    """Run Algorithm 1 without its training steps, with the race as the sampler.
 
-    succeeded, race and available (T, K), by default everybody in every round; quota fractions q (T,) with
-    sigma_t = q_t k / K, or the same fraction of what those who can be asked could be promised.
+    succeeded, race and available are (T, K); by default all clients are available in all rounds. The quota fractions
+    q are (T,), with sigma_t = q_t k / K, or q_t min(k, |A|) / |A| where only a set A of clients is available.
     """
     rounds, num = succeeded.shape
     log_w = np.zeros((rounds + 1, num))  # Algorithm 1, line 1
@@ -285,10 +283,10 @@ def run_selection(
 def optimal_allocation(
     rates: FloatArray, k: int, sigma: float, available: BoolArray | None = None, tie_break: FloatArray | None = None
 ) -> FloatArray:
-    """Best fixed p (K,) for success rates (K,): the residual goes to the highest rates.
+    """Return the best fixed p (K,) for success rates (K,): the highest rates receive the residual.
 
-    Nobody gets more than 1 - sigma of it (p <= 1); equal rates are served by smaller tie_break (K,), then by lower
-    index. Where only some can be asked (K,), it is theirs alone.
+    No client gets more than 1 - sigma of it (p <= 1); equal rates are served by smaller tie_break (K,), then by lower
+    index. Clients that are not available (K,) get p = 0.
     """
     num = len(rates)
     there = np.ones(num, bool) if available is None else available

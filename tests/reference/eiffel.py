@@ -9,39 +9,39 @@ The paper's Algorithm 1 cannot be run as printed. Readings (F = faithful mode, C
 - EI2  c and r have no unit: both are divided by their mean over all clients once (`rescale`). It changes only
        literal weights, the raw index and the factor of EI18.
 - EI3  Line 14 stores a gradient as the loss: here the loss.
-- EI4  Which loss: the caller's; meant is F_i at the model received, on the batch of step 1.
-- EI5  A client not heard would have loss 0: everybody takes part in round 0, losses are at least 1e-8, old ones
+- EI4  Which loss: the caller's; intended is F_i at the model received, on the batch of step 1.
+- EI5  A client not heard would have loss 0: all clients take part in round 0, losses are at least 1e-8, old ones
        are kept as they are.
 - EI6  A low loss gives a high priority, as printed; `high_loss` uses f in place of 1 / f.
 - EI7  Eq. (3) adds incomparable quantities. F: raw, with given weights. C: each factor scaled to [0, 1] over all
        clients in every round, weights 0.25.
 - EI8  t is an age: 1 at the start and after taking part, one more for every round missed.
 - EI9  Line 22 means the clients outside the previous selection, and the new selection is the union.
-- EI10 After round 0 nobody is outside, so (1 - kappa) R is left over: printed; `work_conserving` passes it on.
+- EI10 After round 0 no client is outside, so (1 - kappa) R is left over, as printed; `work_conserving` passes it on.
 - EI11 kappa is the previous selection's share. For the other meaning (Section 5.2) pass 1 - kappa.
-- EI12 A client costs r_i of R; who does not fit is skipped. `stop_at_first`: the pool closes instead. Another
-       cost may be given.
-- EI13 Used up in a round: "sum" over the selected as in line 15, or "max" for time. C: "max".
+- EI12 A client costs r_i of R; a client that does not fit is skipped. `stop_at_first`: the pool closes instead.
+       Another cost may be given.
+- EI13 The cost of a round: "sum" over the selected as in line 15, or "max" for time. C: "max".
 - EI14 F: stop when the next round does not fit. C (`shrink`): first a last round with the largest tau that fits.
 - EI15 F returns the last model, C the best. EI16: the clients also send rho_i and beta_i. EI17: a client
-       that comes back compares with its own old end point. All three are for the caller.
+       that comes back compares with its own old end point. All three are left to the caller.
 - EI18 F: h gets alpha = sum_S d_i alpha_i / sum_S d_i. C: 1.
 - EI19 Eq. (7) scales local steps by alpha_i, line 32 does not: not scaled.
-- EI20 Eq. (5) speaks of drawing clients, Algorithm 1 sorts them: sorted. EI21: the proof of fairness is not used.
+- EI20 Eq. (5) describes drawing clients, Algorithm 1 sorts them: sorted. EI21: the proof of fairness is not used.
 - EI22 No parameter has a printed value: all are arguments.
 Own readings:
 - Equal indices: smallest tie_break first, then the lower client. A factor equal for all clients (relative
   spread up to 1e-12) is scaled to 0.
 - Costs that fit up to 1e-9 R fit.
-- Work-conserving: the previous selection within kappa R, then the others within all that is left of R, then the
-  rest of the previous selection within what is still left.
+- Work-conserving: the previous selection within kappa R, then the others within the remainder of R, then the
+  rest of the previous selection within the new remainder.
 - Weights use the ages before the round (line 13 precedes line 14), the index those after it (line 21 follows).
-- D is the data of all clients, selected or not. Nobody selected: all weights 0.
+- D is the data of all clients, selected or not. If no client is selected, all weights are 0.
 - EI14 corrected: if not even tau = 1 fits, no last round. A budget used up exactly is not violated (line 23).
-- In the paper everybody can be asked and returns. Both pools, and round 0, are of those who can be asked. The previous
-  selection is who was selected, returned or not. Taking part, by which ages and losses go (lines 14 and 18), means to
-  have returned; a loss that is no number (a client without data) is not heard. A client not heard of yet has, in the
-  index, the loss factor of the best of those who were.
+- In the paper all clients are available and return. Here both pools, and round 0, hold available clients only. The
+  previous selection holds all clients selected then, returned or not. Taking part (ages and losses, lines 14 and 18)
+  means having returned; a NaN loss (a client without data) is not heard. A client not yet heard has, in the index, the
+  best loss factor of the clients heard.
 """
 
 from collections.abc import Sequence
@@ -60,17 +60,17 @@ EQUAL_WEIGHTS = (0.25, 0.25, 0.25, 0.25)
 
 
 def rescaled(v: FloatArray) -> FloatArray:
-    """v (N,) divided by its mean."""
+    """Return v (N,) divided by its mean."""
     return v / np.mean(v)
 
 
 def contribution(c: FloatArray, r: FloatArray, ages: FloatArray) -> FloatArray:
-    """alpha (N,)."""
+    """Return alpha (N,): power times age over demand."""
     return np.array([c[i] * ages[i] / r[i] for i in range(len(c))])  # Eq. (5), text; line 13
 
 
 def min_max(v: FloatArray) -> FloatArray:
-    """v (N,) moved and scaled to [0, 1]; all 0 if all are equal up to rounding."""
+    """Return v (N,) shifted and scaled to [0, 1]; all 0 if all are equal up to rounding."""
     low, high = float(np.min(v)), float(np.max(v))
     if high - low <= SAME_VALUE * max(abs(low), abs(high)):
         return np.zeros(len(v))
@@ -87,9 +87,9 @@ def priority(
     normalise: bool = True,
     high_loss: bool = False,
 ) -> FloatArray:
-    """Index (N,), higher first; weights omega, rho, gamma, psi of loss, data, power over demand, age.
+    """Return the index (N,), higher first; weights omega, rho, gamma, psi of loss, data, power over demand, age.
 
-    A loss f (N,) that is NaN was never heard.
+    A loss f (N,) is NaN for a client that was never heard.
     """
     index = np.zeros(len(f))
     heard = ~np.isnan(f)
@@ -106,7 +106,7 @@ def priority(
 def fill(
     queue: Sequence[int], cost: FloatArray, room: float, slack: float, stop_at_first: bool
 ) -> tuple[list[int], float]:
-    """Those of the queue that fit into the room, one after the other, and what they cost together."""
+    """Return the clients of the queue that fit into the room, taken in order, and their total cost."""
     taken: list[int] = []
     used = 0.0
     for i in queue:
@@ -130,9 +130,9 @@ def select(
     stop_at_first: bool = False,
     available: BoolArray | None = None,
 ) -> BoolArray:
-    """The next selection (N,), lines 21 and 22; R is the budget of one round, in the unit of cost (N,).
+    """Return the next selection (N,), lines 21 and 22; R is the budget of one round, in the unit of cost (N,).
 
-    Of those who can be asked (N,), by default everybody.
+    Only clients in available (N,) are selected; by default all are available.
     """
     there = [i for i in range(len(index)) if available is None or available[i]]
     order = [i for _, _, i in sorted((-float(index[i]), float(tie_break[i]), i) for i in there)]
@@ -153,12 +153,12 @@ def select(
 
 
 def age_step(ages: FloatArray, took_part: BoolArray) -> FloatArray:
-    """Ages (N,) after a round."""
+    """Return the ages (N,) after a round."""
     return np.array([1.0 if took_part[i] else ages[i] + 1 for i in range(len(ages))])  # lines 14 and 18
 
 
 def aggregation_weights(selected: BoolArray, d: FloatArray, alpha: FloatArray, mode: str = "self") -> FloatArray:
-    """Weights (N,) of the clients' models, 0 for those not selected (N,); mode "self", "literal" or "dsize"."""
+    """Return the weights (N,) of the clients' models, 0 for unselected ones; mode "self", "literal" or "dsize"."""
     if mode not in ("self", "literal", "dsize"):
         raise ValueError("mode must be 'self', 'literal' or 'dsize'")
     weights = np.zeros(len(d))
@@ -170,7 +170,7 @@ def aggregation_weights(selected: BoolArray, d: FloatArray, alpha: FloatArray, m
 
 
 def alpha_of_h(selected: BoolArray, d: FloatArray, alpha: FloatArray) -> float:
-    """The factor alpha in h of Eq. (11) in the faithful reading; 1 if nobody, or nobody with data, is selected."""
+    """Return the factor alpha in h of Eq. (11) in the faithful reading; 1 if no client with data is selected."""
     if not np.any(d[selected]):
         return 1.0
     return float(np.sum(d[selected] * alpha[selected]) / np.sum(d[selected]))
@@ -179,9 +179,9 @@ def alpha_of_h(selected: BoolArray, d: FloatArray, alpha: FloatArray) -> float:
 def round_cost(
     selected: BoolArray, local_cost: FloatArray, global_cost: FloatArray, tau: int, how: str = "sum"
 ) -> FloatArray:
-    """Resources (M,) of a round of tau steps: local_cost (N, M) per step, global_cost (M,) per transfer, twice.
+    """Return the cost (M,) of a round of tau steps: local_cost (N, M) a step, global_cost (M,) a transfer, twice.
 
-    "sum" adds over the selected (N,), "max" takes the dearest of them; nobody: 0.
+    "sum" adds over the selected (N,), "max" takes the most expensive of them; without selected clients the cost is 0.
     """
     if how not in ("sum", "max"):
         raise ValueError("how must be 'sum' or 'max'")
@@ -203,10 +203,10 @@ def stop_rule(
     how: str = "sum",
     shrink: bool = False,
 ) -> tuple[int, bool]:
-    """The next round's tau (0: no further round) and whether training ends after it; spent, R (M,), line 23."""
+    """Return the next round's tau (0: no further round) and whether training ends after it; spent, R (M,)."""
     for shorter in range(tau, 0, -1):
         after = spent + round_cost(selected, local_cost, global_cost, shorter, how)
-        if all(after[m] <= R[m] for m in range(len(R))):
+        if all(after[m] <= R[m] for m in range(len(R))):  # line 23
             return shorter, shorter < tau
         if not shrink:
             break
@@ -233,12 +233,14 @@ def run(
     available: BoolArray | None = None,
     returns: BoolArray | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Selection and weights through T rounds; losses (T, N) are read only where a client took part.
+    """Run selection and weights through T rounds; losses (T, N) are read only where a client took part.
 
     tie_break (T, N): row t orders the choice made after round t, for round t + 1. cost (N,): default r as given.
-    available and returns (T, N): who can be asked, and who would return, by default everybody.
-    Returns (T, N) each: "selected" and "weights" in the round, "alpha" (with the ages before it), "age" and
-    "loss" (last known; NaN: never heard) after it, and "priority", by which the next round is chosen; "h_alpha" (T,).
+    available (T, N): the available clients; returns (T, N): the clients that would return; by default all.
+
+    Returns:
+        (T, N) each: "selected" and "weights" in the round, "alpha" (with the ages before it), "age" and "loss" (last
+        known; NaN: never heard) after it, and "priority", which decides the next round; "h_alpha" is (T,).
     """
     n_rounds, n_clients = losses.shape
     names = ("selected", "weights", "alpha", "age", "loss", "priority", "h_alpha")

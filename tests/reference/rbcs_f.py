@@ -1,23 +1,23 @@
 """RBCS-F in plain NumPy, from the preprint and the journal version, whose equations carry the same numbers.
 
 N clients, T rounds; masks are boolean. Times in seconds, B and M share a factor 10^6, so M / B is in
-bits per hertz. `tie_break` (N,) holds one number per client; among equals the smallest goes first,
+bits per hertz. `tie_break` (N,) holds one number per client; among equals the smallest comes first,
 then the lower index.
 
 Readings where the papers are silent, unclear or contradict themselves:
-- S = 1 for those who did not take part last round, and nobody took part before round 1. The
-  papers define s the other way round, but let the absent pay the cold start; `cold=False` is that letter.
+- s = 1 for clients that did not take part in the last round; none took part before round 1. The papers define
+  s the other way round, but let the absent clients pay the cold start; `cold=False` is their definition.
 - The papers write "log"; base 2 ("log2") is the default reading, "ln" is selectable.
 - Alpha_t is a constant (its value is lost from Table 2); a schedule (T,) may be passed instead.
-- FedCS takes everybody below the deadline, with no limit on their number.
+- FedCS takes all clients below the deadline, with no limit on their number.
 - Equal queues are ordered at random, here by the given tie_break.
-- The estimate is cut at zero as in Eq. (19); Algorithm 2, line 9, forgets that.
+- The estimate is cut at zero as in Eq. (19); Algorithm 2, line 9, omits that.
 Own readings:
 - Algorithm 1, line 13, "break the first loop", ends the inner loop (ending the outer one would try one
   cap only and lose the optimum). Algorithm 1 also needs V, which its list of inputs lacks.
-- Lines 7 to 9 use H and b of the rounds before, and the queue as it stood before the round.
-- In the papers whoever is selected returns. Where some fail, x of Eq. (6) still says who was selected, and the time
-  of Eq. (18) is how long the server waited for a client before it gave up.
+- Lines 7 to 9 use H and b of the rounds before, and the queue as it was before the round.
+- In the papers all selected clients return. Where some fail, x of Eq. (6) still marks the selected clients, and the
+  time of Eq. (18) is the time that the server waited for a client before it gave up.
 """
 
 import itertools
@@ -32,7 +32,7 @@ BoolArray = NDArray[np.bool_]
 
 
 def theta(base_time_s: FloatArray, cold_start_s: FloatArray, snr: FloatArray, log: str = "log2") -> FloatArray:
-    """Coefficients (N, 3): training time at full capacity (s), cold start (s), 1 / eta (hertz-seconds per bit).
+    """Return coefficients (N, 3): training time at full capacity (s), cold start (s), 1 / eta (hertz-seconds per bit).
 
     All inputs (N,); snr is linear, not in dB. eta = log(1 + SNR), with log "log2" or "ln".
     """
@@ -48,9 +48,9 @@ def theta(base_time_s: FloatArray, cold_start_s: FloatArray, snr: FloatArray, lo
 def context(
     inverse_mu: FloatArray, took_part_last: BoolArray, bits_per_hz: FloatArray, cold: bool = True
 ) -> FloatArray:
-    """Contexts (N, 3): 1 / mu (no unit), s (0 or 1), M / B (bits per hertz). All inputs (N,).
+    """Return contexts (N, 3): 1 / mu (no unit), s (0 or 1), M / B (bits per hertz). All inputs (N,).
 
-    cold True: s = 1 for those who did not take part in the last round; False: for those who did.
+    cold True: s = 1 for the clients that did not take part in the last round; False: for those that did.
     """
     rows = np.zeros((len(inverse_mu), 3))
     for n in range(len(inverse_mu)):
@@ -60,7 +60,7 @@ def context(
 
 
 def initial_ridge(num_clients: int, ridge: float, num_features: int = 3) -> tuple[FloatArray, FloatArray]:
-    """H (N, F, F) = lambda I and b (N, F) = 0 for every client."""
+    """Return H (N, F, F) = lambda I and b (N, F) = 0 for every client."""
     H = np.zeros((num_clients, num_features, num_features))
     for n in range(num_clients):
         H[n] = ridge * np.eye(num_features)  # Eq. (18), H at the start
@@ -70,7 +70,7 @@ def initial_ridge(num_clients: int, ridge: float, num_features: int = 3) -> tupl
 def update_ridge(
     H: FloatArray, b: FloatArray, c: FloatArray, selected: BoolArray, latency_s: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """New H (N, 3, 3) and b (N, 3) once the times (N,) of the selected have been seen; c is (N, 3)."""
+    """Return the new H (N, F, F) and b (N, F) after the times (N,) of the selected have been seen; c is (N, F)."""
     H, b = H.copy(), b.copy()
     for n in range(len(c)):
         if selected[n]:
@@ -80,13 +80,13 @@ def update_ridge(
 
 
 def ridge_direct(contexts: FloatArray, times_s: FloatArray, ridge: float) -> FloatArray:
-    """Coefficients (3,) from the p past contexts (p, 3) and times (p,) of one client, in one step."""
+    """Return the coefficients (3,) from the p past contexts (p, 3) and times (p,) of one client, in one step."""
     gram = contexts.T @ contexts + ridge * np.eye(3)
     return np.asarray(np.linalg.solve(gram, contexts.T @ times_s), np.float64)  # Eq. (17)
 
 
 def lower_bound(H: FloatArray, b: FloatArray, c: FloatArray, alpha: float) -> FloatArray:
-    """Optimistic times tau-bar (N,), in seconds, never below zero; H (N, 3, 3), b (N, 3), c (N, 3)."""
+    """Return optimistic times tau-bar (N,), in seconds, never below zero; H (N, F, F), b (N, F), c (N, F)."""
     bound = np.zeros(len(c))
     for n in range(len(c)):
         estimate = np.linalg.solve(H[n], b[n])  # Eq. (18)
@@ -96,7 +96,7 @@ def lower_bound(H: FloatArray, b: FloatArray, c: FloatArray, alpha: float) -> Fl
 
 
 def objective(mask: BoolArray, tau_bar: FloatArray, z: FloatArray, V: float) -> float:
-    """The objective of P4 for a chosen set (N,); tau_bar in seconds, at least 0. Nobody chosen: 0."""
+    """Return the objective of P4 for a chosen set (N,); tau_bar in seconds, at least 0. The empty set has 0."""
     longest, backlog = 0.0, 0.0
     for n in range(len(mask)):
         if mask[n]:
@@ -108,7 +108,7 @@ def objective(mask: BoolArray, tau_bar: FloatArray, z: FloatArray, V: float) -> 
 def choose_algorithm_1(
     tau_bar: FloatArray, z: FloatArray, available: BoolArray, m: int, V: float, tie_break: FloatArray
 ) -> BoolArray:
-    """Mask (N,) by Algorithm 1: for each available client as the cap on tau-bar, the longest queues under it.
+    """Return the mask (N,) of Algorithm 1: each available client as the cap on tau-bar, the longest queues under it.
 
     Exactly min(m, number available) members, Eq. (4). Among caps of equal value the lowest index wins
     (the paper does not say; any of them solves P4).
@@ -133,7 +133,7 @@ def choose_algorithm_1(
 
 
 def brute_force(tau_bar: FloatArray, z: FloatArray, available: BoolArray, m: int, V: float) -> float:
-    """The smallest objective of P4 over all sets of min(m, number available) available clients, N <= 10."""
+    """Return the smallest objective of P4 over all sets of min(m, number available) available clients, N <= 10."""
     if len(z) > 10:
         raise ValueError("too many clients to try all sets")
     present = [n for n in range(len(z)) if available[n]]
@@ -146,7 +146,7 @@ def brute_force(tau_bar: FloatArray, z: FloatArray, available: BoolArray, m: int
 
 
 def queue_step(z: FloatArray, selected: BoolArray, beta: float) -> FloatArray:
-    """Queues (N,) after a round, for all clients whether available or not; beta is the guaranteed rate."""
+    """Return the queues (N,) after a round, for all clients whether available or not; beta is the guaranteed rate."""
     after = np.zeros(len(z))
     for n in range(len(z)):
         after[n] = max(float(z[n]) + beta - float(selected[n]), 0.0)  # Eq. (6)
@@ -154,7 +154,7 @@ def queue_step(z: FloatArray, selected: BoolArray, beta: float) -> FloatArray:
 
 
 def round_time_s(latency_s: FloatArray, selected: BoolArray) -> float:
-    """Realised length of a round in seconds: the slowest of the selected; 0 if nobody was selected."""
+    """Return the realised length of a round in seconds: that of the slowest selected client, or 0 without any."""
     longest = 0.0
     for n in range(len(selected)):
         if selected[n]:
@@ -163,7 +163,7 @@ def round_time_s(latency_s: FloatArray, selected: BoolArray) -> float:
 
 
 def fedcs_deadline(expected: FloatArray, available: BoolArray, deadline_s: float) -> BoolArray:
-    """FedCS as adapted by the papers: every available client whose true mean time (N,) is under the deadline."""
+    """Return the choice of FedCS as adapted by the papers: available clients with a true mean time (N,) under it."""
     return np.array([bool(available[n]) and bool(expected[n] < deadline_s) for n in range(len(expected))], bool)
 
 
@@ -182,13 +182,19 @@ def run(
     theta_star: FloatArray,
     cold: bool = True,
 ) -> dict[str, NDArray[Any]]:
-    """Algorithm 2 through T rounds on given draws.
+    """Run Algorithm 2 through T rounds on given draws.
 
-    inverse_mu, bits_per_hz, available, noise, tie_break: (T, N); noise lies in [-1, 1) and is relative, so
-    that the error of Eq. (14) is uniform on (-c theta, c theta). theta_star is (N, 3), ridge is lambda, alpha
-    one number or (T,). Returns "selected" (T, N), "tau_bar" (T, N) s, "queue" (T, N) after each round,
-    "expected" (T, N) s and "latency" (T, N) s of all clients, chosen or not, "round_time" (T,) s,
-    "H" (N, 3, 3) and "b" (N, 3) at the end.
+    Args:
+        inverse_mu, bits_per_hz, available, tie_break: (T, N).
+        noise: (T, N), relative and in [-1, 1), so that the error of Eq. (14) is uniform on (-c theta, c theta).
+        m, V, beta, cold: as in the functions above.
+        alpha: one number or (T,).
+        ridge: lambda.
+        theta_star: true coefficients (N, 3).
+
+    Returns:
+        "selected", "tau_bar" (s) and "queue" after each round, (T, N) each; "expected" (s) and "latency" (s) of all
+        clients, chosen or not, (T, N) each; "round_time" (T,) in s; "H" (N, 3, 3) and "b" (N, 3) at the end.
     """
     n_rounds, n_clients = inverse_mu.shape
     alphas = np.broadcast_to(np.asarray(alpha, float), (n_rounds,))
@@ -238,10 +244,13 @@ def run_on_times(
     alpha: float,
     ridge: float,
 ) -> dict[str, NDArray[Any]]:
-    """Algorithm 2 in a world where contexts (T, N, F) and times (T, N) do not depend on who took part before.
+    """Run Algorithm 2 in a world where contexts (T, N, F) and times (T, N) do not depend on earlier cohorts.
 
-    waited_s is how long the server waits for a client if it selects it, whether the client returns or not. The rest as
-    in `run`. Returns "selected", "tau_bar", "queue" (T, N) each, "H" (N, F, F) and "b" (N, F) at the end.
+    waited_s is the time that the server waits for a client if it selects it, whether the client returns or not. The
+    other arguments are those of `run`.
+
+    Returns:
+        "selected", "tau_bar" and "queue", (T, N) each; "H" (N, F, F) and "b" (N, F) at the end.
     """
     n_rounds, n_clients, n_features = contexts.shape
     rows: dict[str, list[Any]] = {"selected": [], "tau_bar": [], "queue": []}

@@ -1,14 +1,16 @@
-"""Algorithms with a memory on the server or with clients, plain NumPy, float64, from the papers.
+"""Algorithms that keep state on the server or on clients, from the papers, in plain NumPy, float64.
 
 FedAvgM (Hsu et al. 2019), FedAdagrad, FedAdam and FedYogi (Reddi et al. 2021, Algorithm 2), SCAFFOLD (Karimireddy et
 al. 2020, Algorithm 1) and FedNova (Wang et al. 2020). Models are those of `training.py`.
 
 Readings:
 - An update is a client's model less the global one. Updates are averaged with weights proportional to the numbers of
-  examples, over all K clients ("all"), those selected or those who returned; whoever is missing counts as 0.
-- If nobody with data returns, nothing changes: neither the model nor what the server keeps.
-- SCAFFOLD's |S| are those who returned, its N all clients; its controls count alike, whatever the numbers of examples.
-- FedNova's tau_eff is a mean over those who returned and made steps; with a proximal term it is of steps.
+  examples, over all K clients ("all"), the selected or the returned ones; the update of a missing client is 0.
+- If no client with data returns, neither the model nor the server's state changes.
+- SCAFFOLD's S holds the returned clients, its N counts all clients; controls have equal weights, whatever the numbers
+  of examples.
+- FedNova's tau_eff is a mean over the clients that returned and made steps; with a proximal term it averages the
+  numbers of steps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +23,14 @@ from .training import Batch, Params, copy_params, loss_and_grad, tree_map
 
 
 class Round(NamedTuple):
-    """Who took part: (K,) each."""
+    """The participation of the K clients in one round.
+
+    Attributes:
+        num_samples: examples of each client (K,).
+        selected: the cohort (K,).
+        returned: clients that return their models if selected (K,).
+        reading: weights over "all", "selected" or "returned" clients.
+    """
 
     num_samples: IntArray
     selected: BoolArray
@@ -30,11 +39,11 @@ class Round(NamedTuple):
 
     @property
     def back(self) -> list[int]:
-        """Who returned."""
+        """Return the selected clients that returned."""
         return [int(i) for i in np.flatnonzero(self.selected & self.returned)]
 
     def weights(self) -> dict[int, float]:
-        """What each of those who returned counts; empty if no example came back."""
+        """Return the weight of each returned client; empty if none of them has examples."""
         members = {"all": np.ones(len(self.selected), bool), "selected": self.selected, "returned": self.back}
         total = float(self.num_samples[members[self.reading]].sum())
         if sum(self.num_samples[i] for i in self.back) == 0:
@@ -43,12 +52,12 @@ class Round(NamedTuple):
 
 
 def zeros(params: Params) -> Params:
-    """A model of zeros."""
+    """Return a model of zeros."""
     return tree_map(np.zeros_like, copy_params(params))
 
 
 def combined(updates: Mapping[int, Params], weights: Mapping[int, float], like: Params) -> Params:
-    """The sum of weights times updates."""
+    """Return the sum of weights times updates."""
     total = zeros(like)
     for i, weight in weights.items():
         total = tree_map(lambda t, u, q=weight: t + q * u, total, updates[i])
@@ -56,27 +65,32 @@ def combined(updates: Mapping[int, Params], weights: Mapping[int, float], like: 
 
 
 def fedavgm(w: Params, v: Params, delta: Params, eta: float, beta: float) -> tuple[Params, Params]:
-    """Next model and momentum."""
+    """Return the next model and momentum."""
     v = tree_map(lambda old, d: beta * old + d, v, delta)
     return tree_map(lambda a, b: a + eta * b, w, v), v
 
 
 class Moments(NamedTuple):
-    """What the server of Reddi et al. keeps."""
+    """The state of the server of Reddi et al.
+
+    Attributes:
+        m: first moment.
+        v: second moment.
+    """
 
     m: Params
     v: Params
 
 
 def first_moments(x: Params, tau: float) -> Moments:
-    """Before the first round."""
+    """Return the moments before the first round: m = 0, v = tau^2."""
     return Moments(zeros(x), tree_map(lambda a: np.full(a.shape, tau * tau), copy_params(x)))
 
 
 def fedopt(
     rule: str, x: Params, moments: Moments, delta: Params, eta: float, beta_1: float, beta_2: float, tau: float
 ) -> tuple[Params, Moments]:
-    """Next model and moments; rule is adagrad, adam or yogi."""
+    """Return the next model and moments; rule is adagrad, adam or yogi."""
 
     def second(v: np.ndarray, d: np.ndarray) -> np.ndarray:
         if rule == "adagrad":
@@ -94,7 +108,7 @@ def fedopt(
 def scaffold_client(
     x: Params, c: Params, own: Params, batches: Sequence[Batch], everything: Batch, lr: float, option: str
 ) -> tuple[Params, Params]:
-    """A client's model after its steps, and its new control; `everything` is all its data, for option I."""
+    """Return a client's model after its steps, and its new control; `everything` is all its data, for option I."""
     y = copy_params(x)
     for batch in batches:
         gradient = loss_and_grad(y, *batch)[1]
@@ -110,7 +124,7 @@ def scaffold_client(
 def scaffold_server(
     x: Params, c: Params, moves: Mapping[int, Params], changes: Mapping[int, Params], now: Round, eta: float
 ) -> tuple[Params, Params]:
-    """Next model and server's control, from moves y - x and changes of the controls of those who returned."""
+    """Return the next model and server control, from the returned clients' moves y - x and changes of controls."""
     weights = now.weights()
     if not weights:
         return x, c
@@ -121,10 +135,10 @@ def scaffold_server(
 
 
 def coefficients(steps: int, lr: float, momentum: float, prox: float) -> list[float]:
-    """How much each gradient counts in minus a client's move over lr: SGD's steps taken one at a time, by linearity."""
+    """Return the coefficient of each step's gradient in minus a client's move over lr, by linearity of SGD."""
     found = []
     for which in range(steps):
-        moved, velocity = 0.0, 0.0  # of -w / lr, if the gradient is 1 in this step alone
+        moved, velocity = 0.0, 0.0  # of -w / lr, with a gradient of 1 in this step alone
         for k in range(steps):
             velocity = momentum * velocity + float(k == which) - lr * prox * moved
             moved += velocity
@@ -141,7 +155,7 @@ def fednova(
     momentum: float,
     prox: float,
 ) -> Params:
-    """The next model."""
+    """Return the next model."""
     weights = {i: p for i, p in now.weights().items() if steps[i] > 0 and p > 0}
     if not weights:
         return w

@@ -1,4 +1,4 @@
-"""What the tests of adaptive tau's reference share: the printed form of G, and a search with defaults."""
+"""Shared parts of the tests of adaptive tau's reference: the printed form of G, and a search with defaults."""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ ONE, NONE = np.array([1.0]), np.array([0.0])
 def printed_G(
     x: float, rho: float, beta: float, delta: float, c: float, b: float, room: float, eta: float, phi: float
 ) -> float:
-    """The other form of the bound, by T', for one resource type."""
+    """Return the bound G in the form that the paper prints, with T', for one resource type."""
     gap = max(0.0, delta / beta * ((eta * beta + 1) ** x - 1) - eta * delta * x)
     steps = room * x / (c * x + b)
     root = math.sqrt(max(0.0, 1 + 4 * steps**2 * phi * rho * eta * gap / x))

@@ -13,12 +13,12 @@ def mask(*flags: int) -> e3cs.BoolArray:
 
 
 # w, k, sigma, p, S. In words (R = k - K sigma):
-#   R = 1.6, shares 0.1 .. 0.4, nobody above 1
+#   R = 1.6, shares 0.1 .. 0.4, none above 1
 #   R = 2, 2 * 0.7 > 1; one capped, the other three share 2 - 1 = 1
 #   R = 1.2, 0.2 + 1.2 * 0.8 > 1; one capped, the others share 1.2 - 0.8 = 0.4 as 1 : 1 : 2
 #   R = 3; one capped leaves 2 * 20 / 24 > 1; two capped leave 1, shared as 1 : 3
 #   R = 0: the quota is everything
-#   k = K: everybody must be taken; the smallest weight sits at the cap, not above it
+#   k = K: all clients must be taken; the smallest weight is at the cap, not above it
 GOLDEN = [
     ([1, 2, 3, 4], 2, 0.1, [0.26, 0.42, 0.58, 0.74], [0, 0, 0, 0]),
     ([1, 1, 1, 7], 2, 0.0, [1 / 3, 1 / 3, 1 / 3, 1], [0, 0, 0, 1]),
@@ -50,7 +50,7 @@ def test_printed_line_2_would_break_the_cap():
 
 def test_printed_case_sets_would_break_the_cap():
     # K = 4, k = 3, sigma = 0.3, R = 1.8, Psi = w / 0.7. As printed, case 3 takes all w_j <=
-    # Psi_3 = 1.43, that is all four: alpha = 3.31 / 1.8 = 1.839 lies in [Psi_3, Psi_4) and is
+    # Psi_3 = 1.43, that is all four: alpha = 3.31 / 1.8 = 1.839 is in [Psi_3, Psi_4) and is
     # accepted, though p_4 is then 1.0027. Correct: one capped, the others share 1.8 - 0.7 = 1.1.
     w = np.array([0.01, 1.0, 1.0, 1.3])
     capped = np.minimum(w, 0.7 * w.sum() / 1.8)
@@ -84,7 +84,7 @@ def test_prob_alloc_forms_agree_and_are_feasible():
 
 
 def test_prob_alloc_survives_huge_log_weights():
-    # One capped; of the remaining mass 1 the second takes all but exp(-1700) = 0 in float64.
+    # One is capped; of the remaining mass 1 the second takes all but exp(-1700), which is 0 in float64.
     p, overflow = e3cs.prob_alloc(np.array([0.0, 0.0, 1700.0, 3400.0]), 2, 0.0)
     np.testing.assert_array_equal(p, [0, 0, 1, 1])
     np.testing.assert_array_equal(overflow, mask(0, 0, 0, 1))

@@ -1,4 +1,4 @@
-"""The references where some clients are away, some fail and some have no data: worked out by hand."""
+"""Tests of the references by hand, where some clients are not available, some fail and some have no data."""
 
 import math
 
@@ -12,8 +12,8 @@ def mask(*flags: int) -> e3cs.BoolArray:
 
 
 def test_e3cs_among_those_who_can_be_asked() -> None:
-    # K = 4, k = 2, of whom 0, 1 and 3 can be asked; fraction 1/2: sigma = 1/2 x 2/3 = 1/3, R = 2 - 3/3 = 1. Weights 1,
-    # 1 and 2 share it: p = 1/3 + 1/4, 1/3 + 1/4, 1/3 + 1/2. Client 2 waits, however heavy it is.
+    # K = 4, k = 2; clients 0, 1 and 3 are available; fraction 1/2: sigma = 1/2 x 2/3 = 1/3, R = 2 - 3/3 = 1. Weights
+    # 1, 1 and 2 share it: p = 1/3 + 1/4, 1/3 + 1/4, 1/3 + 1/2. Client 2 gets p = 0 despite its large weight.
     log_w = np.log([1.0, 1.0, 50.0, 2.0])
     here = mask(1, 1, 0, 1)
     p, overflow, many, sigma = e3cs.allocate(log_w, 2, 0.5, here)
@@ -22,7 +22,7 @@ def test_e3cs_among_those_who_can_be_asked() -> None:
     # eta = 0.5; clients 0 and 3 are selected, both return: exponents R eta / (K p) = 0.5 / 4 x 12/7 and x 6/5.
     after = e3cs.update(log_w, p, overflow, mask(1, 0, 0, 1), mask(1, 1, 1, 1), 2, sigma, 0.5, available=here)
     np.testing.assert_allclose(after - log_w, [1.5 / 7, 0, 0, 0.15])
-    # With one of them at hand k is 1 and p is 1; with nobody there is nothing to allot.
+    # With one available client k = 1 and p = 1; without any there is nothing to allocate.
     assert e3cs.allocate(log_w, 2, 0.5, mask(0, 1, 0, 0))[0].tolist() == [0, 1, 0, 0]
     assert e3cs.allocate(log_w, 2, 0.5, mask(0, 0, 0, 0))[2:] == (0, 0.0)
 
@@ -43,7 +43,7 @@ def test_a_run_of_e3cs_leaves_out_who_is_away() -> None:
 
 
 def test_the_best_allocation_of_those_who_are_there() -> None:
-    # Of 0, 2 and 3 two may be selected, sigma = 0.2: R = 2 - 0.6 = 1.4; client 2 first by its tie number, then 0.
+    # Two of 0, 2 and 3 are selected, sigma = 0.2: R = 2 - 0.6 = 1.4; client 2 comes first by its tie number, then 0.
     rates = np.array([0.9, 0.95, 0.9, 0.1])
     p = e3cs.optimal_allocation(rates, 2, 0.2, mask(1, 0, 1, 1), np.array([0.5, 0.1, 0.2, 0.3]))
     np.testing.assert_allclose(p, [0.8, 0, 1, 0.2])
@@ -51,7 +51,7 @@ def test_the_best_allocation_of_those_who_are_there() -> None:
 
 
 def test_power_of_choice_among_those_who_are_there() -> None:
-    # Arrivals of 0, 2, 3 and 4 in units of 8: 3/6, never, 0.4/2, never. Client 1 would be first, and is away.
+    # Arrivals of 0, 2, 3 and 4 in units of 8: 3/6, never, 0.4/2, never. Client 1 would be first, but is not available.
     n, race, here = np.array([6, 1, 0, 2, 0]), np.array([3.0, 0.1, 0.2, 0.4, 0.3]), mask(1, 0, 1, 1, 1)
     assert np.flatnonzero(selectors.pow_d_candidates(n, race, 1, here)).tolist() == [3]
     assert np.flatnonzero(selectors.pow_d_candidates(n, race, 3, here)).tolist() == [0, 2, 3]
@@ -68,7 +68,7 @@ def test_a_time_above_the_limit_has_reward_zero() -> None:
 
 
 def test_in_the_first_rounds_a_group_is_filled_up_at_random() -> None:
-    # K = 5, N = 2, kappa = 3: the last unseen arm and, by fill, arm 3, though arm 0 has by far the largest index.
+    # K = 5, N = 2, kappa = 3: round 3 takes the last unseen arm and, by fill, arm 3, though arm 0 has a larger index.
     tau = np.array([[0.0, 4.9, 4.9, 4.9, 4.9]] * 4)
     tie, fill = np.tile([0.1, 0.2, 0.3, 0.4, 0.5], (4, 1)), np.tile([0.1, 0.2, 0.3, 0.9, 0.5], (4, 1))
     chosen = [np.flatnonzero(row).tolist() for row in cs_ucb.run_cs_ucb(tau, 2, 5.0, fill, tie)["selected"]]
@@ -76,7 +76,7 @@ def test_in_the_first_rounds_a_group_is_filled_up_at_random() -> None:
 
 
 def test_rbcs_f_on_times_that_are_given() -> None:
-    """One feature, the number 1; lambda = 1: tau-bar is the sum of times over one more than their number."""
+    """With one feature, the number 1, and lambda = 1, tau-bar is the sum of the times over their number plus one."""
     waited = np.array([[2.0, 8.0], [2.0, 8.0], [4.0, 8.0]])
     there = np.array([[1, 1], [1, 1], [0, 1]], bool)
     run = rbcs_f.run_on_times(
@@ -106,7 +106,7 @@ def test_rbcs_f_is_the_same_where_times_do_not_depend_on_the_choice() -> None:
 
 
 def test_eiffel_where_a_client_fails_and_another_is_away() -> None:
-    """Three alike clients, R = 2, kappa = 1/2: one of those selected before, one of the others; only losses count."""
+    """With three equal clients, R = 2 and kappa = 1/2, each round has one client of the last and one other, by loss."""
     ones, tie = np.ones(3), np.zeros((4, 3))
     losses = np.array([[2.0, 1.0, 4.0], [9.0, 3.0, 9.0], [5.0, 9.0, 9.0], [9.0, 9.0, 9.0]])
     there = np.array([[1, 1, 1], [1, 1, 1], [1, 1, 0], [1, 1, 1]], bool)
@@ -114,15 +114,15 @@ def test_eiffel_where_a_client_fails_and_another_is_away() -> None:
     about = {"index_weights": (1.0, 0.0, 0.0, 0.0), "normalise": False, "available": there, "returns": back}
     run = eiffel.run(losses, ones, ones, ones, 2.0, 0.5, tie, **about)
     # Round 0: all; client 0 fails and is not heard: its factor is that of client 1, the best; the lower number wins.
-    #   Nobody is outside: client 0 alone. Round 1: it fails again, age 3.
-    # Round 2: of the previous {0}, which was selected though it failed: client 0. Of the others {1}, for 2 is away.
+    #   No client is outside: client 0 alone. Round 1: it fails again, age 3.
+    # Round 2: of the previous {0}, selected though it failed: client 0. Of the others {1}, as 2 is not available.
     #   It returns with loss 5, client 1 with 9. Round 3: of {0, 1} the one with loss 5; of the others client 2.
     assert run["selected"].astype(int).tolist() == [[1, 1, 1], [1, 0, 0], [1, 1, 0], [1, 0, 1]]
     assert run["age"].astype(int).tolist() == [[2, 1, 1], [3, 2, 2], [1, 1, 3], [1, 2, 1]]
     np.testing.assert_array_equal(run["loss"][1], [np.nan, 1, 4])
     np.testing.assert_allclose(run["priority"][1], [1, 1, 0.25])
     np.testing.assert_allclose(run["weights"][0], [0, 0.5, 0.5])
-    assert not run["weights"][1].any()  # of nobody who returned
+    assert not run["weights"][1].any()  # no client returned
 
 
 def test_agnostic_averages_only_who_told() -> None:

@@ -1,4 +1,4 @@
-"""Tests of the reference's convolutional classifier: values worked out by hand, loops, finite differences."""
+"""Tests of the reference's convolutional classifier: hand-computed values, loops, finite differences."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from . import cnn, training
 
 
 def toy_model(rng: np.random.Generator) -> training.Params:
-    """11 x 10 images of 2 channels, kernels of 3 x 3: 9 x 8, pooled 4 x 4, 2 x 2, pooled 1 x 1."""
+    """Return a model for 11 x 10 images of 2 channels, with 3 x 3 kernels: 9 x 8, pooled 4 x 4, 2 x 2, pooled 1 x 1."""
     kernels = {"conv_0": (3, 3, 2, 3), "conv_1": (3, 3, 3, 4), "dense_0": (4, 5), "dense_1": (5, 3)}
     return {n: {"kernel": rng.normal(size=s) / 2, "bias": rng.uniform(size=s[-1])} for n, s in kernels.items()}
 
@@ -62,4 +62,4 @@ def test_gradient_by_finite_differences():
                 slope = (around[0] - around[1]) / (2 * step)
                 assert gradient[name][part][position] == pytest.approx(slope, abs=1e-7), (name, part, position)
                 checked += abs(slope) > 1e-6
-    assert checked > 200  # of 212: hardly a unit is dead
+    assert checked > 200  # of 212: hardly any unit is dead

@@ -1,4 +1,4 @@
-"""The reference of Eiffel's Algorithm 1."""
+"""Tests of the reference of Eiffel's Algorithm 1."""
 
 import itertools
 import math
@@ -45,13 +45,13 @@ def test_pools_by_hand_for_six_clients() -> None:
     # Previous 0, 2, 3 within 3: 0, not 2, then 3 in the gap; closed pool: only 0.
     assert _chosen(index, [0, 2, 3], cost, 6.0, 0.5) == [0, 1, 3, 4]
     assert _chosen(index, [0, 2, 3], cost, 6.0, 0.5, stop_at_first=True) == [0, 1, 4]
-    # Everybody before: half the budget lies idle, unless the pools lend to each other.
+    # All clients selected before: half the budget is unused, unless the pools lend to each other.
     assert _chosen(index, [0, 1, 2, 3, 4, 5], cost, 6.0, 0.5) == [0, 1]
     assert _chosen(index, [0, 1, 2, 3, 4, 5], cost, 6.0, 0.5, work_conserving=True) == [0, 1, 2]
-    # Nobody before: the share of the others, or all.
+    # No client selected before: the share of the others, or all.
     assert _chosen(index, [], cost, 6.0, 0.5) == [0, 1]
     assert _chosen(index, [], cost, 6.0, 0.5, work_conserving=True) == [0, 1, 2]
-    # Previous 5 uses 1 of 3; the others have 3, or with what is left over 5: 0, 1 and 3 (2 would make 6), then nothing.
+    # Previous 5 uses 1 of 3; the others have 3, or 5 with the remainder: 0, 1 and 3 (2 would make 6), then none.
     assert _chosen(index, [5], cost, 6.0, 0.5) == [0, 1, 5]
     assert _chosen(index, [5], cost, 6.0, 0.5, work_conserving=True) == [0, 1, 3, 5]
     # Shares at the ends: only the previous, only the others.
@@ -128,7 +128,7 @@ def test_eiffel_run_by_property(work_conserving: bool, stop_at_first: bool) -> N
     out = eiffel.run(losses, d, c, r, R, kappa, tie_break, **options)
     chosen = out["selected"]
     assert chosen[0].all()
-    # Losses of those who stay away are never read.
+    # Losses of clients outside the cohort are never read.
     again = eiffel.run(np.where(chosen, losses, math.nan), d, c, r, R, kappa, tie_break, **options)
     for name in out:
         np.testing.assert_array_equal(out[name], again[name])
@@ -142,7 +142,7 @@ def test_eiffel_run_by_property(work_conserving: bool, stop_at_first: bool) -> N
     np.testing.assert_allclose(out["weights"], share / share.sum(1, keepdims=True))
     scaled = eiffel.run(losses, d, 7 * c, r / 3, R, kappa, tie_break, cost=r, **options)
     np.testing.assert_array_equal(chosen, scaled["selected"])
-    # Shares; nobody could still enter; the order within a pool.
+    # The shares; no further client would fit; the order within a pool.
     idle = 0
     for t in range(1, T):
         index, before = out["priority"][t - 1], chosen[t - 1]
@@ -157,7 +157,7 @@ def test_eiffel_run_by_property(work_conserving: bool, stop_at_first: bool) -> N
             used, closed = 0.0, False
             for i in members:
                 fits = used + r[i] <= room and not (stop_at_first and closed)
-                # The third pass may fill up `before`, never the others.
+                # The third pass may add to `before`, never to the others.
                 assert chosen[t, i] == fits or abs(used + r[i] - room) < 1e-6
                 used += r[i] if chosen[t, i] else 0
                 closed = closed or not fits

@@ -1,4 +1,4 @@
-"""The references of q-FedAvg and agnostic FL, and the measures of fairness."""
+"""Tests of the references of q-FedAvg and agnostic FL, and of the fairness measures."""
 
 import itertools
 import math
@@ -31,14 +31,14 @@ def test_q_fedavg_limits() -> None:
     length = np.mean(np.sum((w - local) ** 2, axis=1))
     expected = w + (local.mean(0) - w) / (1 + q * length / (lr * (F + 1e-10)))
     np.testing.assert_allclose(q_fedavg.q_fedavg(w, local, np.full(4, F), q, lr), expected)
-    # A large q listens to the largest loss.
+    # With a large q the largest loss dominates.
     step = w - q_fedavg.q_fedavg(w, local, losses, 60.0, 0.01)
     worst = w - local[np.argmax(losses)]
     assert step @ worst / np.linalg.norm(step) / np.linalg.norm(worst) > 0.999
 
 
 def _nearest_by_trial(v: np.ndarray) -> np.ndarray:
-    """The projection on the simplex by trying every set of entries that may be positive."""
+    """Return the projection on the simplex, found by trying every set of entries that may be positive."""
     best, distance = v, math.inf
     for size in range(1, len(v) + 1):
         for support in itertools.combinations(range(len(v)), size):

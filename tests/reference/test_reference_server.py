@@ -1,4 +1,4 @@
-"""The reference of algorithms with a memory, by hand."""
+"""Tests by hand of the reference of algorithms that keep state."""
 
 import numpy as np
 import pytest
@@ -61,11 +61,11 @@ def test_the_closed_forms_of_fednova(steps, momentum, prox):
 
 
 def test_coefficients_are_those_of_the_local_steps():
-    """With a constant gradient a client's move is minus lr times their sum."""
+    """With a constant gradient a client's move is minus lr times that gradient times the sum of the coefficients."""
     rng = np.random.default_rng(0)
-    x, y = np.zeros((4, 2)), rng.integers(0, 3, 4)  # of pixels that are 0 only the bias learns
+    x, y = np.zeros((4, 2)), rng.integers(0, 3, 4)  # with pixels of 0 only the bias learns
     w = {"kernel": np.zeros((2, 3)), "bias": np.zeros(3)}
-    lr = 1e-7  # so that the gradient stays what it is
+    lr = 1e-7  # so that the gradient stays nearly constant
     local, _ = training.local_sgd(w, [(x, y)] * 4, lr, 0.8, 0.3)
     gradient = training.loss_and_grad(w, x, y)[1]["bias"]
     total = sum(server.coefficients(4, lr, 0.8, 0.3))
@@ -73,7 +73,7 @@ def test_coefficients_are_those_of_the_local_steps():
 
 
 def test_scaffold_with_everybody_is_one_step_of_descent():
-    """One local step, option I: from the second round on, every client moves along the mean gradient."""
+    """With one local step and option I, the server's control is the mean of the clients' controls after each round."""
     rng = np.random.default_rng(1)
     data = [(rng.normal(size=(5, 2)), rng.integers(0, 3, 5)) for _ in range(3)]
     x = {"kernel": rng.normal(size=(2, 3)), "bias": np.zeros(3)}

@@ -1,4 +1,4 @@
-"""The reference of adaptive tau: estimates, h, G, the search and the stop rule."""
+"""Tests of the reference of adaptive tau: estimates, h, G, the search and the stop rule."""
 
 import itertools
 import math
@@ -65,7 +65,7 @@ def test_smoothing_never_takes_nan_for_a_number() -> None:
 
 
 def _h_exact(x: int, eta: float, beta: float, delta: float) -> Fraction:
-    """delta / beta times the binomial terms of order 2 and more: no cancellation, no rounding."""
+    """Return h as delta / beta times the binomial terms of order 2 and more, exactly."""
     z = Fraction(eta) * Fraction(beta)
     return Fraction(delta) / Fraction(beta) * sum(math.comb(x, k) * z**k for k in range(2, x + 1))
 
@@ -87,7 +87,7 @@ def test_h_against_exact_arithmetic() -> None:
 def test_h_at_its_limits() -> None:
     assert at.h(5, 0.1, 1e300, 0.0) == 0
     assert at.h(100, 1.0, 1e5, 1.0) == math.inf
-    assert 0 < at.h(100, 0.01, 1000.0, 1.0) < math.inf  # beta eta > 1 is nothing special
+    assert 0 < at.h(100, 0.01, 1000.0, 1.0) < math.inf  # beta eta > 1 is no special case
     assert math.isnan(at.h(2, 0.1, math.nan, 1.0))
     assert math.isnan(at.h(2, 0.1, 1.0, math.nan))
     assert math.isnan(at.h(2, 0.1, math.inf, 1.0))
@@ -148,7 +148,7 @@ def test_search_guards() -> None:
         assert search_with(7, **{name: math.nan}) == 7
     assert search_with(7, beta=math.inf) == 7  # h is 0 times infinity
     assert search_with(7, rho=math.inf) == 1
-    # h overflows beyond x = 102, 44 and 1: never chosen, and no error either.
+    # h overflows beyond x = 102, 44 and 1: such x are never chosen and raise no error.
     steep = [search_with(20, rho=1e-9, beta=beta, delta=1e-9, tau_max=200) for beta in (1e5, 1e9, 1e200)]
     assert steep[2] == 1
     assert 1 < steep[1] < steep[0] < 10
@@ -163,7 +163,7 @@ def test_search_equals_a_scan_of_the_printed_form() -> None:
         if R - c - b <= 0:
             continue
         room = R - c - b if best else R
-        # As the public program does it: search far, cut afterwards.
+        # As in the public program: search the whole range, then cut.
         values = [printed_G(x, rho, beta, delta, c, b, room, 0.01, 0.025) for x in range(1, 10 * tau + 1)]
         expected = min(1 + int(np.argmin(values)), 100)
         found = search_with(tau, rho=rho, beta=beta, delta=delta, c=c * ONE, b=b * ONE, R=R * ONE, return_best=best)
@@ -179,7 +179,7 @@ def test_search_equals_a_scan_of_the_printed_form() -> None:
 
 def test_stop_rule_by_hand() -> None:
     c, b, R = 0.5 * ONE, 2 * ONE, 20 * ONE
-    # Best model: the next round and its valuation cost 0.5 (tau + 1) + 4.
+    # Best model: the next round and its evaluation cost 0.5 (tau + 1) + 4.
     assert at.stop_rule(10 * ONE, 10, c, b, R, True) == (10, False)  # 10 + 9.5 < 20
     assert at.stop_rule(10 * ONE, 11, c, b, R, True) == (11, True)  # 10 + 10 = 20: no longer below
     assert at.stop_rule(10 * ONE, 30, c, b, R, True) == (11, True)

@@ -1,4 +1,4 @@
-"""The reference of adaptive tau: whole runs."""
+"""Tests of whole runs of the reference of adaptive tau."""
 
 import math
 from typing import Any
@@ -16,7 +16,7 @@ def _run(given: dict[str, Any], **changes: Any) -> dict[str, np.ndarray]:
 
 
 def _quadratics(a: np.ndarray, m: np.ndarray) -> dict[str, Any]:
-    """F_i(w) = a_i |w - m_i|^2 / 2; the "data" of client i is the single row of its number."""
+    """Return the arguments of F_i(w) = a_i |w - m_i|^2 / 2; the "data" of client i is one row, which holds i."""
 
     def number(x: np.ndarray) -> int:
         return int(x[0, 0])
@@ -68,7 +68,7 @@ def test_run_on_quadratics_against_closed_forms(return_best: bool) -> None:
         assert math.isnan(out[name][0])
     # The next tau: scan of the printed form, with the costs of the round before; then the budget.
     extra = c + b if return_best else np.zeros(rounds)
-    last = rounds - 2 if return_best else rounds - 1  # the last round with a tau of its own
+    last = rounds - 2 if return_best else rounds - 1  # the last round with its own tau
     for t in range(1, last):
         room = R - c[t - 1] - b[t - 1] if return_best else R
         scan = [
@@ -86,7 +86,7 @@ def test_run_on_quadratics_against_closed_forms(return_best: bool) -> None:
     assert len(set(out["tau"].tolist())) > 3
     if return_best:
         assert out["tau"][-1] == 1
-    # The best of the models sent out; its losses do not change here, as the data does not.
+    # The best of the models sent out; its loss does not change here, as the data is fixed.
     sent = np.array([share @ f for f in F[:-1]])
     np.testing.assert_allclose(out["loss"], sent)
     np.testing.assert_allclose(out["loss_best"], np.minimum.accumulate(sent))
@@ -137,7 +137,7 @@ def test_run_shares_a_minibatch_between_rounds(sending: float, phi: float, R: fl
     share = given["D"] / given["D"].sum()
     w, best = np.zeros(3), np.zeros(3)
     ends, rows = [np.zeros(3)] * 3, [np.zeros(0, int)] * 3
-    stale = [np.zeros(0, int)] * 3  # the batch that the stored end point was valued on
+    stale = [np.zeros(0, int)] * 3  # the batch on which the stored end point was evaluated
     for t, tau in enumerate(taus):
         loss, loss_best, local = np.zeros(3), np.zeros(3), [w] * 3
         for i in range(3):
@@ -177,7 +177,7 @@ def test_run_spends_the_budget_and_at_most_one_short_round_more(return_best: boo
         assert spent >= R - 0.02 - 1e-9  # constant costs: one step is 0.02, one aggregation 0.3
         if last > 1:
             assert spent <= R + 1e-9
-        else:  # there was no room left, but a last round is played all the same
+        else:  # no room was left, but the last round is played all the same
             assert spent <= R + 0.32 + 1e-9
             over += int(spent > R)
     assert 0 < over < 30

@@ -1,4 +1,4 @@
-"""Checks of the references themselves (small, CPU only)."""
+"""Tests of the references of RBCS-F and CS-UCB."""
 
 import itertools
 import math
@@ -166,12 +166,12 @@ def test_modified_cs_ucb_takes_unseen_available_arms_first(bonus: str) -> None:
 
 
 def test_cs_ucb_q_by_hand() -> None:
-    """K = 3, N = 2, tau_max = 4 s (reward 1 - tau / 4), beta = 0.5, c = (0, 0.5, 0.75); score = (y_hat + D) / 2."""
+    """K = 3, N = 2, tau_max = 4 s (reward 1 - tau / 4), beta = 0.5, c = (0, 0.5, 0.75); score (y_hat + D) / 2."""
     tau = np.array([[1.0, 2, 4], [9, 3, 4], [9, 9, 4], [2, 1, 9]])  # 9: not played, must not be read
     available = np.array([[1, 1, 1], [1, 1, 1], [0, 0, 1], [1, 1, 1]], bool)
     tie = np.array([[0.2, 0.9, 0.1], [0.5, 0.1, 0.3], [0.0, 0.0, 0.0], [0.9, 0.5, 0.1]])
     out = cs_ucb.run_cs_ucb_q(tau, available, 2, np.array([0, 0.5, 0.75]), 0.5, 4.0, tie)
-    # Round 1: nobody seen, y_hat = 1, D = 0, all scores 1/2: clients 2 and 0 by tie-break.
+    # Round 1: no client seen, y_hat = 1, D = 0, all scores 1/2: clients 2 and 0 by tie-break.
     #   r = 1 - 1/4 = 0.75 and 1 - 4/4 = 0. y = (.75, 0, 0), z = (1, 0, 1), 4 s.
     #   D = (0 + 0 - 1, 0 + .5 - 0, 0 + .75 - 1)+ = (0, .5, 0).
     # Round 2: y_hat = min(.75 + 1.177, 1), 1 (unseen), min(0 + sqrt(2 ln 2) = 1.177, 1): all 1.
@@ -204,7 +204,7 @@ def test_cs_ucb_q_empty_round_and_quota() -> None:
     walk = np.vstack([np.zeros(3), np.cumsum(c - out["selected"], 0)])
     np.testing.assert_allclose(out["queue"], (walk - np.minimum.accumulate(walk, 0))[1:], atol=1e-9)
     assert np.all(out["selected"].mean(0) > c - 0.02)
-    for t in range(20, rounds):  # round t + 1, everybody seen
+    for t in range(20, rounds):  # round t + 1, all clients seen
         y_hat = np.minimum(out["y"][t - 1] + np.sqrt(2 * np.log(t + 1) / out["z"][t - 1]), 1)
         score = 0.9 * y_hat + 0.1 * out["queue"][t - 1]
         order = [k for k in np.lexsort((tie[t], -score)) if available[t, k]]

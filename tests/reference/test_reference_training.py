@@ -1,4 +1,4 @@
-"""Tests of the reference's training: gradients, steps and averages worked out by hand."""
+"""Tests of the reference's training: gradients, steps and averages computed by hand."""
 
 import math
 

@@ -29,12 +29,12 @@ def tree_map(function: Callable[..., FloatArray], *trees: Params) -> Params:
 
 
 def copy_params(params: Params) -> Params:
-    """A float64 copy of a model."""
+    """Return a float64 copy of a model."""
     return tree_map(lambda leaf: np.array(leaf, dtype=np.float64), params)
 
 
 def logits(params: Params, x: FloatArray) -> FloatArray:
-    """Class scores (n, C) of x (n, ...)."""
+    """Return the class scores (n, C) of x (n, ...)."""
     if "conv_0" in params:
         return cnn.forward(params, x)[0]
     if "hidden" in params:
@@ -45,13 +45,13 @@ def logits(params: Params, x: FloatArray) -> FloatArray:
 
 
 def log_softmax(scores: FloatArray) -> FloatArray:
-    """Log-probabilities (n, C) of scores (n, C)."""
+    """Return the log-probabilities (n, C) of scores (n, C)."""
     shifted = scores - scores.max(axis=1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
 
 
 def loss_and_grad(params: Params, x: FloatArray, y: IntArray) -> tuple[float, Params]:
-    """Mean cross-entropy over x (n, ...), y (n,), n >= 1, and its gradient."""
+    """Return the mean cross-entropy over x (n, ...), y (n,), n >= 1, and its gradient."""
     n = len(y)
     scores, tape = cnn.forward(params, x) if "conv_0" in params else (logits(params, x), None)
     log_p = log_softmax(scores)
@@ -81,11 +81,13 @@ def local_sgd(
     momentum: float,
     prox_mu: float = 0.0,
 ) -> tuple[Params, float]:
-    """One client's round, o_1 of Eq. (6): heavy-ball SGD from the global model `params`.
+    """Run one client's round, o_1 of Eq. (6): heavy-ball SGD from the global model `params`.
 
-    Velocity starts at zero (J12). FedProx adds prox_mu (w - w_global) to the gradient. Also
-    returns the mean over the steps of the minibatch loss before the step, without the proximal
-    term; NaN if there is no step.
+    Velocity starts at zero. FedProx adds prox_mu (w - w_global) to the gradient.
+
+    Returns:
+        The local model, and the mean over the steps of the minibatch loss before the step, without the proximal
+        term (NaN if there is no step).
     """
     w = copy_params(params)
     velocity = tree_map(np.zeros_like, w)
@@ -108,12 +110,12 @@ def aggregate(
     returned: BoolArray,
     reading: str,
 ) -> Params:
-    """Deadline aggregation (J1); num_samples, selected, returned are (K,).
+    """Return the model after deadline aggregation; num_samples, selected, returned are (K,).
 
-    client_params needs the clients that are both selected and returned. The average runs over
+    client_params holds the clients that are both selected and returned. The average runs over
     all K clients ("all"), the selected ones ("selected") or those that came back ("returned"),
-    weights proportional to num_samples, the global model standing in for whoever is missing.
-    The global model is returned unchanged, bit for bit, if nobody (or no datum) came back.
+    with weights proportional to num_samples; the global model replaces a missing client's model.
+    If no client with data came back, the global model is returned unchanged, bit for bit.
     """
     back = selected & returned
     if reading == "all":
@@ -137,13 +139,13 @@ def aggregate(
 
 
 def steps_of(num_samples: int, batch_size: int, epochs: int) -> int:
-    """SGD steps of one client in one round: epochs times the batches of an epoch."""
+    """Return the SGD steps of one client in one round: epochs times the batches of an epoch."""
     full, rest = divmod(num_samples, batch_size)
     return (full + (1 if rest else 0)) * epochs
 
 
 def evaluate(params: Params, x: FloatArray, y: IntArray) -> tuple[float, float]:
-    """Accuracy (ties to the lower class) and mean cross-entropy on x (n, ...), y (n,)."""
+    """Return the accuracy (ties to the lower class) and mean cross-entropy on x (n, ...), y (n,)."""
     scores = logits(params, x)
     log_p = log_softmax(scores)
     accuracy = float(np.mean(scores.argmax(axis=1) == y))
@@ -163,7 +165,7 @@ def run_training(
     prox_mu: float,
     reading: str,
 ) -> list[Params]:
-    """Lines 5-10 of Algorithm 1 for T rounds; the global model after each round (length T).
+    """Run lines 5-10 of Algorithm 1 for T rounds and return the global model after each round (length T).
 
     x (N, ...) and y (N,) are the pooled data, num_samples (K,), selected and succeeded (T, K).
     batch_indices[t, i] (both from 0) lists the minibatches of client i in round t as index arrays

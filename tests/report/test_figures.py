@@ -1,4 +1,4 @@
-"""Figures: they say what they show, nothing is clipped, and nothing leaks into matplotlib."""
+"""Tests of figures: they describe their content, clip nothing, and leave matplotlib's settings unchanged."""
 
 import re
 
@@ -49,7 +49,7 @@ def test_lines_draw_the_mean_and_its_t_interval():
     figure = lines([0, 1], {"a": values}, xlabel="Round", ylabel="Accuracy", title="Digits")
     axes = figure.axes[0]
     assert axes.lines[0].get_ydata().tolist() == [2.0, 2.0]
-    # sd sqrt(2) over sqrt(2) seeds: half a width of t(0.975, 1) = 12.7062.
+    # The standard error is sqrt(2) / sqrt(2 seeds) = 1, so the half-width is t(0.975, 1) = 12.7062.
     ends = axes.collections[0].get_paths()[0].vertices[:, 1]
     assert (ends.min(), ends.max()) == pytest.approx((2 - 12.7062, 2 + 12.7062), abs=1e-3)
     assert "Mean over 2 seeds; band: pointwise 95 % t interval of the mean." in texts(figure)
@@ -163,5 +163,5 @@ def test_bad_input():
         stacked_lines(x, {"p": one, "q": two}, xlabel="x", title="t")
     with pytest.raises(ValueError, match="there are no schemes to draw"):
         box_by_class({}, "y", "t")
-    with pytest.raises(ValueError, match=r"class '0\.1' of 'a' has no values, or one not finite"):
+    with pytest.raises(ValueError, match=r"class '0\.1' of 'a' has no values, or one that is not finite"):
         box_by_class({"a": {"0.1": np.array([])}}, "y", "t")

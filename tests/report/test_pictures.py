@@ -1,4 +1,4 @@
-"""Critical-difference diagram, Kaplan-Meier curves, heat map: what is drawn, and what is refused."""
+"""Tests of the critical-difference diagram, Kaplan-Meier curves and heat map: their content and their refusals."""
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ def test_rank_diagram(tmp_path):
     assert ranks["far"] == 1.0 and "far  1.00" in labels
     assert all(any(name in label and f"{rank:.2f}" in label for label in labels) for name, rank in ranks.items())
     bars = [line for line in figure.axes[0].lines if line.get_linewidth() == 2.2]
-    (bar,) = bars  # the two near schemes, and not the far one
+    (bar,) = bars  # over the two near schemes only
     assert bar.get_xdata()[0] == pytest.approx(min(ranks["near"], ranks["nearer"]) - 0.04)
     assert len(save(figure, tmp_path, "ranks")) == 2
     with pytest.raises(
@@ -52,7 +52,7 @@ NUMBERS = "times need one number per run, inf where the target was never reached
 
 @pytest.mark.parametrize(
     ("times", "sentence"),
-    [([], NUMBERS), ([np.nan], NUMBERS), ([11.0], "a run arrives at 11, after the horizon of 10")],
+    [([], NUMBERS), ([np.nan], NUMBERS), ([11.0], "a run reaches the target at 11, after the horizon of 10")],
 )
 def test_times_that_cannot_be(times, sentence):
     with pytest.raises(ValueError, match=sentence):

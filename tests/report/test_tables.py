@@ -1,4 +1,4 @@
-"""Tables: short text that says no more than the numbers, in four formats."""
+"""Tests of tables in five formats: number formats, notes and layout."""
 
 import io
 import math

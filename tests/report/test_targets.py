@@ -1,4 +1,4 @@
-"""Rounds to a target, with runs that never get there."""
+"""Tests of rounds to a target, with runs that never reach it."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Schemes that ran under different settings: refused with what differs, at every door."""
+"""Schemes that ran under different settings: every comparison refuses them, and names the difference."""
 
 import logging
 
@@ -26,7 +26,7 @@ def at(k, *names):
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory):
-    """One directory in which e3cs-0.5 selected three clients and uniform two."""
+    """Return a directory in which e3cs-0.5 selected three clients and uniform two."""
     out = tmp_path_factory.mktemp("mixed")
     run(at(3, "e3cs-0.5"), SEEDS, out=out)
     run(at(2, "uniform"), SEEDS, out=out)

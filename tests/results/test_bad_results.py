@@ -1,4 +1,4 @@
-"""Results that are not what a comparison hopes for: a marked cell or a sentence, never a wrong p-value."""
+"""Results that cannot be compared as usual: a marked cell or a sentence, never a wrong p-value."""
 
 import math
 import re
@@ -28,7 +28,7 @@ NAN = float("nan")
 
 
 def frame(**scores):
-    """One row per score; each scheme's seeds are 0, 1, ... or the keys of a dict."""
+    """Return one row per score; each scheme's seeds are 0, 1, ... or the keys of a dict."""
     rows = []
     for scheme, values in scores.items():
         seeds = values if isinstance(values, dict) else dict(enumerate(values))
@@ -195,5 +195,5 @@ def test_times_that_nobody_arrives_at():
 def test_names_and_seeds_that_look_alike():
     with pytest.raises(ValueError, match=r"1 rows repeat a \(scheme, seed\), the first is \('1', 0\)"):
         compare(pd.DataFrame({"scheme": [1, "1", "b"], "seed": [0, 0, 0], "x": [1.0, 2.0, 3.0]}), "x")
-    with pytest.raises(ValueError, match="seeds are numbers and text"):
+    with pytest.raises(ValueError, match="some seeds are numbers and some are text"):
         compare(pd.DataFrame({"scheme": ["a", "b"], "seed": [0, "0"], "x": [1.0, 2.0]}), "x")

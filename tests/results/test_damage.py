@@ -28,7 +28,7 @@ def whole():
 
 @pytest.fixture
 def out(tmp_path):
-    """A directory with two files of results."""
+    """Return a directory with two files of results."""
     run(WHERE, SEEDS, out=tmp_path)
     return tmp_path
 
@@ -90,8 +90,8 @@ def test_a_damaged_file_is_named_set_aside_and_computed_again(damage, out, whole
         jfed.load(out)
     xr.testing.assert_identical(whole, run(WHERE, SEEDS, out=out))
     assert said() == [
-        f"{path} is damaged: it is called {path.name}.damaged now, and what it held is computed again where it is"
-        " asked for."
+        f"{path} is damaged: it was renamed to {path.name}.damaged, and its runs are computed again when they are"
+        " requested."
     ]
     assert sorted(p.suffix for p in (out / "results").iterdir()) == [".damaged", ".npz", ".npz"]
     xr.testing.assert_identical(whole, jfed.load(out))
@@ -105,7 +105,7 @@ def test_a_damaged_manifest_stops_nothing(out, whole, said):
         xr.testing.assert_identical(whole, run(WHERE, SEEDS, out=out))
         assert len(json.loads((out / "manifest.json").read_text())) == 1
         assert (out / "manifest.json.damaged").read_bytes() == content
-    assert len(said()) == 4 and "manifest.json is damaged: it is called manifest.json.damaged now" in said()[0]
+    assert len(said()) == 4 and "manifest.json is damaged: it was renamed to manifest.json.damaged" in said()[0]
     (out / "manifest.json").unlink()
     xr.testing.assert_identical(whole, run(WHERE, SEEDS, out=out))
 
@@ -140,7 +140,7 @@ def test_every_part_says_where_it_comes_from(out):
 
 
 def former(dataset, path):
-    """A file as former versions wrote it."""
+    """Write a file as former versions did."""
     plain = dataset.drop_vars(["run_id", "setting", "precision", "versions"]).drop_attrs()
     plain.assign_coords(config=("run", ["old"] * dataset.sizes["run"])).to_netcdf(path, engine="h5netcdf")
 
@@ -180,5 +180,5 @@ def test_no_flipped_bit_of_an_old_file_hangs_or_ends_the_process(whole, tmp_path
     for bit in draw.sample(range(8 * len(content)), 40):
         (tmp_path / "a.nc").write_bytes(content)
         flip(tmp_path / "a.nc", bit)
-        with contextlib.suppress(ValueError):  # what HDF5 does not notice is read: former files have no checksum
+        with contextlib.suppress(ValueError):  # HDF5 may not notice: former files have no checksum
             assert jfed.load(tmp_path).sizes

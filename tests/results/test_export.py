@@ -1,4 +1,4 @@
-"""Long frames of a result: every number in its row, whatever the runs have in common, and files that keep them."""
+"""Long frames of a result: every number is in its row, in frames and in files."""
 
 import math
 import sys
@@ -20,13 +20,13 @@ RECORDED = jfed.Layout(block_size=2, chunk_rounds=T, record_selected=True)
 
 @pytest.fixture(scope="module")
 def selected():
-    """Two cohort sizes on two seeds, with every cohort."""
+    """Return runs of two cohort sizes on two seeds, with every cohort."""
     base = jfed.replace(SELECTION, {"num_rounds": T})
     return run(jfed.product(points(base, "random"), {"cohort_size": [3, 4]}), [0, 5], RECORDED)
 
 
 def made(methods=("a", "b"), rounds=T, data_seed=None, **extra):
-    """A made-up result with training: one run per method, evaluated on rounds 2 and T."""
+    """Return a made-up result with training: one run per method, evaluated after round 2 and the last."""
     n, seed = len(methods), np.arange(len(methods)) + 10
     count = np.arange(n * rounds, dtype=np.int32).reshape(n, rounds)
     text = {"method": methods, "mode": ["faithful"] * n, "world": ["e3cs"] * n, "config": list(methods)}
@@ -91,7 +91,7 @@ def test_cohorts_that_were_not_recorded(selected):
     message = r"the cohorts were not recorded: run with Layout\(record_selected=True\)"
     with pytest.raises(ValueError, match=message):
         per_selection(selected.drop_vars("selected"))
-    # Half of the runs recorded theirs.
+    # Only half of the runs have theirs.
     half = combine([selected.isel(run=[0, 1]), selected.isel(run=[2, 3]).drop_vars("selected")])
     with pytest.raises(ValueError, match=message):
         per_selection(half)
@@ -175,7 +175,7 @@ def test_no_cohort_at_all():
 
 
 def test_size_in_memory():
-    """7 schemes x 100 seeds x 2500 rounds have 1.75 million rows: 100 bytes each are 175 MB."""
+    """Rows are small: with 100 bytes each, 7 schemes x 100 seeds x 2500 rounds would take 175 MB."""
     few = per_round(made(("a", "b") * 50, rounds=100))
     assert few.memory_usage(deep=True).sum() < 45 * len(few)
     cohorts = np.full((100, 100, 1), 0b11100000, np.uint8)

@@ -1,4 +1,4 @@
-"""From files to tidy frames: settings apart, runs that cannot be told apart, and what is no whole result."""
+"""From files to tidy frames: levels of a sweep, runs that cannot be told apart, and incomplete results."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from jfed.results import load, netcdf
 
 
 def made(scheme="uniform", seeds=(0, 1), rounds=3, config="c", broken=False, **coords):
-    """Runs of one scheme, made up; the score of seed s is s in every round."""
+    """Return made-up runs of one scheme; the score of seed s is s in every round."""
     n = len(seeds)
     given = {"method": scheme, "mode": "faithful", "oracle": 0, "dataset": "none", "world": "w", "config": config}
     per_run = {name: ("run", [value] * n) for name, value in (given | coords).items()}
@@ -52,7 +52,7 @@ def test_levels_of_a_sweep():
     assert load.settings(whole) == ["k", "eta"]
     levels = load.swept(whole)
     assert [level for level, _ in levels] == [{"k": k, "eta": eta} for k in (2, 3) for eta in (0.1, 0.5)]
-    for level, rows in levels:  # uniform has no eta and stands in every level of its k
+    for level, rows in levels:  # uniform has no eta and is in every level of its k
         part = whole.isel(run=rows)
         assert sorted(part["method"].values) == ["e3cs-0"] * 2 + ["uniform"] * 2 and set(part["k"].values) == {
             level["k"]
@@ -102,7 +102,7 @@ def test_what_is_no_whole_result(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There are no results in .*: run an experiment with --out"):
         load.load(tmp_path)
     (tmp_path / "checkpoints" / "unit").mkdir(parents=True)
-    with pytest.raises(FileNotFoundError, match="is finished yet: the command that began it goes on"):
+    with pytest.raises(FileNotFoundError, match="is finished yet: repeat the command that began it"):
         load.load(tmp_path)
     folder = tmp_path / "results"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""A finished run stays finished: whatever computed it, whatever it is called, until its formula changes."""
+"""A finished run stays finished, in every layout and under every name, until its formula changes."""
 
 import dataclasses
 import importlib.util
@@ -27,7 +27,7 @@ WHERE = points(SELECTION, "e3cs-0.5")
 
 @pytest.fixture
 def nothing_runs(monkeypatch):
-    """From when it is called, computing fails."""
+    """Return a function after whose call computing fails."""
 
     def refuse(*args):
         raise AssertionError("something was computed")
@@ -127,7 +127,7 @@ def test_an_interrupted_block_goes_on_among_runs_that_are_done(tmp_path, monkeyp
     (folder,) = (tmp_path / "checkpoints").iterdir()
     assert json.loads((folder / "runs.json").read_text())["block_size"] == 2
     starts[:] = [0] * 9
-    found = run(WHERE, [5, 0, 1, 2], every, out=tmp_path)  # of which (0, 1) goes on, and the rest begins
+    found = run(WHERE, [5, 0, 1, 2], every, out=tmp_path)  # of which (0, 1) is resumed, and the rest starts
     assert starts[9:] == [3, 4, 5, 1]
     assert_same_bits(found, run(WHERE, [5, 0, 1, 2]))
     assert not list((tmp_path / "checkpoints").iterdir())
@@ -153,7 +153,7 @@ class Shifted(uniform.Options):
 
 @pytest.fixture
 def load_scheme(tmp_path):
-    """Import the scheme from its file, as it is then."""
+    """Return a function that writes the scheme to its file and imports it."""
 
     def load(text):
         path = tmp_path / "shifted.py"
@@ -178,12 +178,12 @@ def test_an_edited_formula_is_computed_again_and_an_edited_comment_is_not(load_s
     assert len(TRACES) == traces and said() == []
     edited = run(load_scheme(SCHEME.replace("selected, 1)", "selected, 2)")), [0, 1], out=out)
     assert len(TRACES) > traces  # the class is another one, and is compiled anew
-    assert said() == ["Computed again, since the code of the scheme has changed: shifted."]
+    assert said() == ["Computing again, because the code of the scheme has changed: shifted."]
     assert (first.times_selected.values != edited.times_selected.values).any()
     assert_same_bits(edited, run(load_scheme(SCHEME.replace("selected, 1)", "selected, 2)")), [0, 1]))
     xr.testing.assert_identical(edited, jfed.load(out))
     assert said() == [f"{out} holds 2 runs of shifted twice: code of the selector. Those computed last are taken."]
-    xr.testing.assert_identical(first, run(load_scheme(SCHEME), [0, 1], out=out))  # and back: still there
+    xr.testing.assert_identical(first, run(load_scheme(SCHEME), [0, 1], out=out))  # the first results are still there
 
 
 def test_two_modules_with_one_name_of_a_class_share_nothing(load_scheme):
@@ -201,7 +201,7 @@ def test_code_without_a_source_is_computed_and_not_found_again(tmp_path, said, m
         found = run(where, [0], out=tmp_path)
         (sentence,) = said()
         assert sentence.startswith(
-            "Computed, but not to be found again by a later command, since the source of a member"
+            "Later commands cannot reuse the results of schemes with a member whose source cannot"
         )
         assert sentence.endswith(": uniform. Define its class at the top of a file, or give it a `version`.")
     assert len(files(tmp_path)) == 2
@@ -213,9 +213,9 @@ def test_other_code_of_the_engine_is_said_once_and_another_version_computes_agai
     monkeypatch.setattr(code, "engine_digest", lambda: "other")
     xr.testing.assert_identical(first, run(WHERE, [0, 1], out=tmp_path))
     (sentence,) = said()
-    assert "were made by other code of the engine of the same version" in sentence
+    assert "were made by different engine code of the same version" in sentence
     monkeypatch.setattr("jfed.runner.identity.ENGINE_VERSION", 99)
     again = run(WHERE, [0, 1], out=tmp_path)
     changed = f"the engine (version {ENGINE_VERSION} then, 99 now)"
-    assert said() == [f"Computed again, since the code of {changed} has changed: e3cs-0.5."]
+    assert said() == [f"Computing again, because the code of {changed} has changed: e3cs-0.5."]
     assert set(again.versions.values) == {f"engine 99, jax {jax.__version__}, cpu"}

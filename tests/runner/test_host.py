@@ -1,4 +1,4 @@
-"""Commands on a machine of any number of cores, in a new process and in one that has used jax."""
+"""Commands on a machine with any number of cores, in a new process and in one that has used jax."""
 
 import os
 import subprocess
@@ -38,7 +38,7 @@ for cores in 1, 4, 8:
 
 
 def done(program, *arguments, home, **env):
-    """What a program prints in a process of its own, whose user has chosen nothing about devices."""
+    """Return the output of a program in a process of its own, where only `env` can choose devices."""
     free = {name: value for name, value in os.environ.items() if name not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
     where = {"PYTHONPATH": str(Path(jfed.__file__).parents[1]), "JFED_CACHE_DIR": str(home / "cache")}
     found = subprocess.run(
@@ -68,7 +68,7 @@ def test_a_command_runs_on_any_cores_after_jax_was_used(tmp_path):
 
 @pytest.mark.parametrize("cores", [1, 4, 8])
 def test_devices_that_are_there_stay(monkeypatch, cores):
-    """The tests' own two devices, whatever the machine has: what follows in this process counts on them."""
+    """The tests' own two devices stay, whatever the machine has, since later tests in this process need them."""
     before = jax.devices()
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)), raising=False)
     assert host.cores() == cores

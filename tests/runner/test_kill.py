@@ -1,4 +1,4 @@
-"""Commands that are killed or told to stop, as they are in earnest: other processes, real signals."""
+"""Commands that are killed or told to stop: real processes, real signals."""
 
 import os
 import random
@@ -56,17 +56,17 @@ class Command:
         self.process.communicate()
 
     def rounds(self):
-        """Rounds of all checkpoints."""
+        """Return the rounds of all checkpoints."""
         return sorted(int(p.name[:8]) for p in self.out.glob("checkpoints/*/*.npz"))
 
     def wait_for(self, round):
-        """Until a checkpoint of the round, or a later one, is there."""
+        """Wait for a checkpoint of the round, or of a later one."""
         while not [r for r in self.rounds() if r >= round]:
             assert self.process.poll() is None, self.process.communicate()[1]
             time.sleep(0.05)
 
     def end(self):
-        """Wait for the end; what was said, and the exit status."""
+        """Wait for the end; return the messages and the exit status."""
         return self.process.communicate(timeout=500)[1], self.process.returncode
 
 
@@ -79,11 +79,11 @@ def test_killed_again_and_again_it_ends_with_the_same_bits(tmp_path):
         with Command(tmp_path / "cut", devices=1 + attempt % 2) as command:
             before = command.rounds()
             while attempt % 4 and command.rounds() == before and command.process.poll() is None:
-                time.sleep(0.01)  # three times of four until it works, else wherever it is
+                time.sleep(0.01)  # three times of four until it writes a checkpoint
             time.sleep(draw.uniform(0, 1.5))
             command.process.kill()
             in_work += bool(command.rounds())
-    assert in_work >= 3  # so that there was something to go on from
+    assert in_work >= 3  # so that there were checkpoints to resume from
     with Command(tmp_path / "cut") as command:
         assert command.end()[1] == 0
     xr.testing.assert_identical(whole, jfed.load(tmp_path / "cut"))
@@ -109,7 +109,7 @@ def test_told_to_stop_once_it_leaves_soon_and_in_good_order(tmp_path):
 
 def test_told_twice_it_leaves_at_once(tmp_path):
     with Command(tmp_path / "out", rounds=200_000, most=200_000) as command:
-        command.wait_for(2)  # what follows is one chunk of minutes
+        command.wait_for(2)  # the next chunk takes minutes
         time.sleep(2)
         command.process.send_signal(signal.SIGINT)
         time.sleep(3)

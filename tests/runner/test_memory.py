@@ -1,4 +1,4 @@
-"""Blocks that do not fit into memory are cut up, a failure says what would fit, and images are there once."""
+"""Blocks that do not fit into memory are cut up, a failure says what would fit, and images are stored once."""
 
 import logging
 
@@ -21,7 +21,7 @@ DEFAULT = Layout(chunk_rounds=T)
 
 @pytest.fixture
 def where(monkeypatch):
-    """Blocks of four by default."""
+    """Return points whose blocks have four runs by default."""
     monkeypatch.setattr(units, "SELECTION_BLOCK", 4)
     return points(SELECTION, "e3cs-0.5")
 
@@ -42,7 +42,7 @@ def test_blocks_that_do_not_fit_are_halved_and_stay_so(where, room_for_two, monk
     assert "taking blocks of 2" in caplog.text and "on each device" in caplog.text
     assert found.attrs["block_size"] == 2
     assert_same_bits(found, run(where, SEEDS, LAYOUT))
-    # More memory, later: what was begun in blocks of two is finished in blocks of two.
+    # With more memory later, runs that are finished in blocks of two are not computed again.
     monkeypatch.setattr(memory, "available", lambda devices: 1 << 40)
     more = run(where, [*SEEDS, 4], DEFAULT, out=tmp_path)
     assert len(list((tmp_path / "results").glob("*.npz"))) == 3
@@ -56,7 +56,7 @@ def test_a_block_size_that_was_asked_for_is_taken(where, room_for_two, caplog):
 
 @pytest.mark.parametrize(
     ("free", "advice"),
-    [(1.05, "which would fit: set block_size to 2"), (0.01, "not even one run would fit into what is free now")],
+    [(1.05, "which would fit: set block_size to 2"), (0.01, "even a single run would not fit into the free memory")],
 )
 def test_running_out_of_memory_says_what_would_fit(where, monkeypatch, free, advice):
     want = need(where, 2)

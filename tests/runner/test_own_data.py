@@ -1,4 +1,4 @@
-"""Runs on data of one's own: features and images, arrays and files, owners, sources from outside."""
+"""Runs on the user's own data: features and images, arrays and files, owners, sources from outside."""
 
 import re
 from pathlib import Path
@@ -62,7 +62,7 @@ def test_clients_are_owners_and_a_file_is_its_arrays(tmp_path):
     again = run(points(dataset=str(path)), [0], LAYOUT)
     assert_same_bits(found, again)
     assert found["config"].values.tolist() == again["config"].values.tolist()
-    assert feed.pool(MINE, None) is feed.pool(str(path), None)  # sent once
+    assert feed.pool(MINE, None) is feed.pool(str(path), None)  # copied to the device once
 
 
 def test_what_a_training_means_by_default_hangs_on_owners():
@@ -141,7 +141,7 @@ def test_dense_models_take_features_of_any_shape(name):
 
 @st.composite
 def data_sets(draw):
-    """Whatever is accepted: small, of several shapes, with and without owners."""
+    """Draw accepted data sets: small, of several shapes, with and without owners."""
     kinds = [(np.uint8, (4, 4, 1)), (np.uint8, (3, 2)), (np.float32, (2, 2)), (np.float32, ())]
     kind, shape = draw(st.sampled_from(kinds))
     many = draw(st.integers(2, 12))

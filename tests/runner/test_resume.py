@@ -1,4 +1,4 @@
-"""Runs that are interrupted: the same call goes on from the last checkpoint, to the same bits."""
+"""Runs that are interrupted: the same call resumes from the last checkpoint, to the same bits."""
 
 import dataclasses
 import logging
@@ -33,7 +33,7 @@ def cut():
 
 
 class Chunks:
-    """Watches chunks: the round with which each starts; something may happen before one of them."""
+    """A record of the round with which each chunk starts; an action can be set before a chunk."""
 
     def __init__(self, monkeypatch):
         self.starts = []
@@ -48,7 +48,7 @@ class Chunks:
         monkeypatch.setattr(host, "clock", clock)
 
     def cut(self, where, seeds, out, at=3, action=cut, error=Cut, layout=EVERY):
-        """Run up to the chunk `at`, where something happens, and return with which rounds chunks started."""
+        """Run up to the chunk `at`, before which `action` fails, and return the rounds with which chunks started."""
         self.starts.clear()
         self.before[at] = action
         with pytest.raises(error):
@@ -60,7 +60,7 @@ class Chunks:
 
 @pytest.fixture(autouse=True)
 def answered():
-    """Ctrl-C is answered, also where the tests run in the background of a shell, which lets them ignore it."""
+    """Handle Ctrl-C even where the tests run in the background of a shell, which makes them ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -82,19 +82,19 @@ WHERE = points(SELECTION, "e3cs-0.5")
 
 @pytest.fixture(scope="module")
 def whole():
-    """Two units that nothing interrupted."""
+    """Return the results of two units that were not interrupted."""
     return run(WHERE, SEEDS, PLAIN)
 
 
 def saved(out):
-    """Rounds of the checkpoints of each unit."""
+    """Return the rounds of the checkpoints of each unit."""
     return [sorted(int(p.name[:8]) for p in unit.glob("*.npz")) for unit in sorted(out.glob("checkpoints/*"))]
 
 
 # ------------------------------------------------------------------------------------------- the same bits
 
 
-# Whose server and clients keep something, too.
+# SCAFFOLD's server and clients have a state, too.
 KEEPING = jfed.replace(TRAINING, {"training.algorithm": "scaffold"})
 
 
@@ -132,7 +132,7 @@ def test_short_runs_leave_no_checkpoints(chunks, tmp_path):
     assert not (tmp_path / "checkpoints").exists()
 
 
-# ------------------------------------------------------------------------------------ checkpoints that are bad
+# ------------------------------------------------------------------------------------ damaged checkpoints
 
 
 def flip(path):
@@ -152,7 +152,7 @@ def test_of_a_damaged_checkpoint_the_one_before_is_taken(damage, whole, chunks, 
     xr.testing.assert_identical(whole.isel(run=[0, 1]), run(WHERE, SEEDS[:2], PLAIN, out=tmp_path))
     assert chunks.starts == [2, 3, 4]
     (sentence,) = said()
-    assert sentence.endswith("goes on from round 1: the checkpoint at round 2 is damaged.")
+    assert sentence.endswith("resumes from round 1: the checkpoint at round 2 is damaged.")
 
 
 def test_without_a_good_checkpoint_a_unit_starts_again(whole, chunks, tmp_path, said):
@@ -198,7 +198,7 @@ def test_a_checkpoint_that_does_not_fit_is_not_gone_on_from(tmp_path, said, monk
     assert list(tmp_path.iterdir()) == []
 
 
-# ------------------------------------------------------------------------------------- leaving in good order
+# ------------------------------------------------------------------------------------- stopping cleanly
 
 
 def send(number):
@@ -237,7 +237,7 @@ def test_without_a_directory_a_signal_ends_it_at_once(chunks, said):
 
 def test_a_command_whose_time_is_up_leaves_and_gets_somewhere_each_time(whole, chunks, tmp_path):
     short = dataclasses.replace(PLAIN, max_seconds=0.0, checkpoint_s=1e9)
-    sentence = r"e3cs-0.5: round 1 of 6, 0 of 4 runs done\): the same command goes on"
+    sentence = r"e3cs-0.5: round 1 of 6, 0 of 4 runs done\): repeat the command"
     chunks.cut(WHERE, SEEDS, tmp_path, 9, None, Unfinished, short)
     assert saved(tmp_path) == [[1], [1]]
     with pytest.raises(Unfinished, match=sentence.replace("round 1", "round 2")):

@@ -1,4 +1,4 @@
-"""Disks that are full, and directories that somebody else writes to."""
+"""Disks that are full, and directories that another process writes to."""
 
 import contextlib
 import dataclasses
@@ -24,13 +24,13 @@ EVERY = dataclasses.replace(LAYOUT, checkpoint_s=0.0)
 
 @pytest.fixture(scope="module")
 def whole():
-    """Two units that nothing interrupted."""
+    """Return the results of two units that were not interrupted."""
     return run(WHERE, SEEDS)
 
 
 @pytest.fixture
 def full(monkeypatch):
-    """A disk that has no room for files below a folder of some name, the first few apart."""
+    """Return a function that makes writing below a folder fail as on a full disk, after the first few files."""
 
     def fill(folder, fitting=0):
         real, count = os.fsync, []
@@ -62,10 +62,10 @@ def test_a_checkpoint_that_cannot_be_written_is_said_once_and_stops_nothing(whol
     caplog.set_level(logging.WARNING, "jfed")
     count = full("checkpoints")
     xr.testing.assert_identical(whole, run(WHERE, SEEDS, EVERY, out=tmp_path))
-    assert len(count) == 2  # after each of two chunks the first unit's was tried
+    assert len(count) == 2  # of the first unit, after each of two chunks
     (record,) = caplog.records
     assert record.getMessage() == (
-        f"A checkpoint cannot be written to {tmp_path} (No space left on device): going on without."
+        f"A checkpoint cannot be written to {tmp_path} (No space left on device): continuing without it."
     )
     assert not list(tmp_path.glob("checkpoints/*/*")) and not list(tmp_path.rglob("*.part"))
 
@@ -73,7 +73,7 @@ def test_a_checkpoint_that_cannot_be_written_is_said_once_and_stops_nothing(whol
 @needs_proc
 def test_a_result_that_cannot_be_written_is_one_sentence_and_keeps_the_others(whole, full, tmp_path, monkeypatch):
     full("results", fitting=1)
-    with pytest.raises(StorageError, match=r"A result cannot be written .*No space left on device.*same command"):
+    with pytest.raises(StorageError, match=r"A result cannot be written .*No space left on device.*repeat the command"):
         run(WHERE, SEEDS, EVERY, out=tmp_path)
     assert isinstance(StorageError(), ConfigError)  # commands catch that
     assert len(list(tmp_path.glob("results/*"))) == 1
@@ -138,7 +138,7 @@ def test_a_second_process_is_refused_until_the_first_is_dead(whole, tmp_path):
         assert not list(tmp_path.glob("results/*"))
     xr.testing.assert_identical(whole, run(WHERE, SEEDS, out=tmp_path))  # after SIGKILL
     assert (tmp_path / "lock").read_text() == ""
-    with holder(tmp_path):  # who only reads needs no lock
+    with holder(tmp_path):  # reading needs no lock
         xr.testing.assert_identical(whole, run(WHERE, SEEDS, out=tmp_path))
 
 
@@ -168,7 +168,7 @@ def test_on_a_real_disk_that_is_full(whole, tmp_path, caplog):
             file.write(bytes(1 << 20))
         with pytest.raises(StorageError, match="No space left on device"):
             run(WHERE, SEEDS, EVERY, out=tmp_path)
-        assert caplog.messages[0].endswith("(No space left on device): going on without.")
+        assert caplog.messages[0].endswith("(No space left on device): continuing without it.")
         assert set(files(tmp_path)) <= {"filler", "lock"}
         filler.unlink()
         xr.testing.assert_identical(whole.isel(run=[0, 1]), run(WHERE, SEEDS[:2], out=tmp_path))

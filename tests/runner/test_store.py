@@ -1,4 +1,4 @@
-"""The host loop and its files: nothing is computed twice, nothing is lost, and what is loaded is what was run."""
+"""The host loop and its files: no run is computed twice or lost, and loaded results are those that were computed."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def where():
 
 @pytest.fixture
 def no_program(monkeypatch):
-    """Any attempt to compute fails."""
+    """Return a switch that makes any attempt to compute fail."""
 
     def refuse(*args):
         raise AssertionError("something was computed")
@@ -44,7 +44,7 @@ def files(out):
 
 
 def held(content):
-    """What a file holds beside its provenance."""
+    """Return the content of a file without its provenance."""
     arrays, about = unseal(content)
     told = {name: value for name, value in about.items() if name != "provenance"}
     return told, {name: (x.dtype, x.shape, x.tobytes()) for name, x in arrays.items()}
@@ -148,7 +148,7 @@ def test_names_and_coordinates(tmp_path):
 
 def test_the_manifest_says_what_was_done(where, tmp_path):
     run(where, SEEDS, out=tmp_path)
-    run(where, SEEDS, out=tmp_path)  # nothing to do, nothing to say
+    run(where, SEEDS, out=tmp_path)  # nothing to compute, hence no entry
     run(where, [9], out=tmp_path)
     first, second = json.loads((tmp_path / "manifest.json").read_text())
     fields = {"date", "versions", "python", "machine", "commit", "units", "seconds", "device", "num_devices"}

@@ -1,4 +1,4 @@
-"""Chunks of sensible length, and an honest word on how much time is left."""
+"""Lengths of chunks, and estimates of the time left."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from jfed.runner.watch import Pace, Watch, duration
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that the test moves."""
+    """Return a clock that the test moves."""
 
     class Clock:
         now = 1000.0
@@ -48,7 +48,7 @@ def test_the_time_left_counts_all_that_is_left_and_no_compiling_as_a_rate(clock)
     seen.group("a", 10, 10)
     clock.now += 50
     seen.chunk(1, 1)
-    assert seen.seconds_left() is None  # only the chunk that compiled
+    assert seen.seconds_left() is None  # only the chunk that compiled is done
     clock.now += 2
     seen.chunk(2, 1)
     assert seen.seconds_left() == pytest.approx(8 * 2 + 10 * 2 + 50)
@@ -62,7 +62,7 @@ def test_the_time_left_counts_all_that_is_left_and_no_compiling_as_a_rate(clock)
     assert seen.seconds_left() == pytest.approx(9 * 2)  # at the rate seen so far
     clock.now += 4
     seen.chunk(2, 1)
-    assert seen.seconds_left() == pytest.approx(8 * 4)  # at its own
+    assert seen.seconds_left() == pytest.approx(8 * 4)  # at its own rate
     assert str(seen) == "b: round 2 of 10, 2 of 4 runs done"
 
 
@@ -85,7 +85,7 @@ def test_a_log_gets_a_line_now_and_then(clock, capsys):
 
 
 def test_a_terminal_gets_a_bar(monkeypatch, capsys):
-    monkeypatch.setenv("FORCE_COLOR", "1")  # how rich is told that stderr is a terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")  # tells rich that stderr is a terminal
     with Watch([4], runs=2, runs_done=0, show=True) as seen:
         seen.group("uniform", 4, 4)
         for t in range(1, 5):

@@ -1,4 +1,4 @@
-"""A selector led through rounds that a test makes up, with no engine around it."""
+"""A driver that steps a selector through made-up rounds, without the engine."""
 
 import functools
 from collections.abc import Callable
@@ -13,17 +13,23 @@ from jfed.core.types import Cohort, Feedback, Oracle, View
 
 
 class Rounds(NamedTuple):
-    """What happens in each round, (T, K), but for the context, (T, K, F).
+    """The events of all rounds, (T, K) each.
 
-    Of what is known before the choice, a field that is left out is NaN in every round; the context is 1, and so is
-    each client's number of images. Of what is told afterwards: everybody returns, and waits and losses are made up.
+    Attributes:
+        available: the clients that may be selected.
+        accuracy: the probed accuracy; by default NaN.
+        success_rate: the true success rate, for oracles; by default NaN.
+        latency_s: the expected time, for oracles; by default NaN.
+        context: the reported features, (T, K, F); by default 1.
+        num_samples: images of each client; by default 1.
+        returns: the clients that return if selected; by default all.
+        waited_s, loss: the feedback of selected clients; by default made up.
     """
 
     available: Any
     accuracy: Any = None
     success_rate: Any = None
     latency_s: Any = None
-    """The expected time, for oracles."""
     context: Any = None
     num_samples: Any = None
     returns: Any = None
@@ -32,12 +38,12 @@ class Rounds(NamedTuple):
 
 
 def on_device(params: Any) -> Any:
-    """The dynamic half as the engine passes it on."""
+    """Return the parameters as device arrays, as the engine passes them."""
     return jax.tree.map(jnp.asarray, params)
 
 
 def view(t: Any, horizon: int, rounds: Rounds, oracle: bool = False) -> View:
-    """The view of one round, whose fields are (K,)."""
+    """Return the view of one round, whose fields are (K,)."""
     nothing = jnp.full(rounds.available.shape, jnp.nan)
 
     def known(x: Any, otherwise: Any = nothing) -> Any:
@@ -64,7 +70,7 @@ def _walk(selector: Selector, params: Any, rounds: Rounds, key: Any) -> tuple[An
         seen = view(t, horizon, now, selector.needs_oracle)
         state, cohort = selector.select(jax.random.fold_in(key, t), state, params, seen)
         came = cohort.selected if now.returns is None else cohort.selected & now.returns
-        made_up = jnp.broadcast_to(1.0 / t, came.shape)  # whatever: who is given none must not learn from it
+        made_up = jnp.broadcast_to(1.0 / t, came.shape)  # arbitrary: a scheme must not use feedback it lacks
         waited, loss = (made_up if x is None else x for x in (now.waited_s, now.loss))
         fed = Feedback(
             selected=cohort.selected,
@@ -79,16 +85,16 @@ def _walk(selector: Selector, params: Any, rounds: Rounds, key: Any) -> tuple[An
 
 
 def walk(selector: Selector, params: Any, rounds: Rounds, seed: int = 0) -> tuple[Any, Cohort]:
-    """States as the choices left them, and the choices; leading axis T. Round t has the key `key_of(seed, t)`.
+    """Return the state after each choice, and the cohorts; leading axis T. Round t has the key `key_of(seed, t)`.
 
-    A program for each selector and shape: a test that makes its selector once compiles once.
+    Each selector and shape compiles a program: a test that makes its selector once compiles once.
     """
     real = Rounds(*(None if x is None else jnp.asarray(x) for x in rounds))
     return jax.tree.map(np.asarray, _walk(selector, on_device(params), real, jax.random.key(seed)))
 
 
 def key_of(seed: int, t: int) -> Any:
-    """The key that `walk` hands to the choice of round t; of the start, for t = 0."""
+    """Return the key that `walk` passes to the choice of round t, or to `init` for t = 0."""
     return jax.random.fold_in(jax.random.key(seed), t)
 
 
@@ -98,5 +104,5 @@ def _drawn(draw: Callable[[Any], Any], seed: Any, rounds: Any) -> Any:
 
 
 def drawn(draw: Callable[[Any], Any], seed: int, first: int, rounds: int) -> Any:
-    """What `draw` makes of the keys of so many rounds, as NumPy arrays with the leading axis T."""
+    """Return the results of `draw` for the keys of `rounds` rounds from `first` on; NumPy arrays, leading axis T."""
     return jax.tree.map(np.asarray, _drawn(draw, seed, jnp.arange(first, first + rounds)))

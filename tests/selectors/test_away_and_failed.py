@@ -1,4 +1,4 @@
-"""Schemes beside the NumPy references in rounds where some clients are away, some fail and some have no data."""
+"""Schemes against the NumPy references in rounds where some clients are not available, fail or have no data."""
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ QUOTAS = tuple(np.tile([0.0, 0.3, 1.0, 0.8], ROUNDS // 4))
 
 
 def away_and_failed(seed):
-    """Who is there and who would return; among the rounds one of all, one of nobody, one of a single client."""
+    """Return the masks of available and of returning clients; one round each has all, no and one available client."""
     rng = np.random.default_rng(seed)
     there, back = rng.uniform(size=(ROUNDS, K)) < 0.6, rng.uniform(size=(ROUNDS, K)) < 0.6
     there[5], there[9], there[13] = True, False, np.arange(K) == 3
@@ -29,7 +29,7 @@ def away_and_failed(seed):
 
 
 def one_each(key):
-    """A number for each client."""
+    """Return a random number for each client."""
     return jax.random.uniform(key, (K,))
 
 
@@ -75,9 +75,9 @@ def test_e3cs_promises_and_learns_among_those_who_are_there(form):
 
 
 def test_an_update_of_e3cs_by_hand_where_half_are_away():
-    # K = 6, k = 2, of whom 0, 1 and 2 are there: sigma = 1/2 x 2/3 = 1/3 and R = 2 - 3 x 1/3 = 1. Weights 1, 1 and 2 of
-    # those there, and 4 of those away: p = 7/12, 7/12, 5/6. eta = 1/2; client 0 returns. Its exponent is
-    # R eta / (K p) = 1/2 x 12/7 / 6 = 1/7 by all six clients; by the three who are there it would be 2/7.
+    # K = 6, k = 2; clients 0, 1 and 2 are available: sigma = 1/2 x 2/3 = 1/3 and R = 2 - 3 x 1/3 = 1. The available
+    # clients have weights 1, 1 and 2, the others 4: p = 7/12, 7/12, 5/6. eta = 1/2; client 0 returns. Its exponent is
+    # R eta / (K p) = 1/2 x 12/7 / 6 = 1/7 with K = 6; with the three available clients as K it would be 2/7.
     options = e3cs.Options(quota=0.5, eta=0.5)
     selector = options.make(Dims(6, 2))
     params = on_device(options.params(Problem(6, 2, 1)))
@@ -128,7 +128,7 @@ def test_eiffel_remembers_who_was_selected_and_hears_only_who_returned(options):
     k = 4
     for seed in range(2):
         there, back = away_and_failed(seed)
-        back[:, 6] = False  # never heard of
+        back[:, 6] = False  # never returns
         rng = np.random.default_rng(seed)
         loss, d = rng.uniform(0.01, 2, (ROUNDS, K)), rng.integers(5, 300, K)
         d[2], loss[:, 2] = 0, np.nan  # no data, so no loss
@@ -176,7 +176,7 @@ def test_rpow_d_draws_among_those_who_are_there_and_remembers_who_returned():
 
 @pytest.mark.parametrize("bonus", ["plain", "truncated"])
 def test_cs_ucb_where_k_does_not_divide_the_clients_and_times_pass_the_limit(bonus):
-    """Eight clients by threes, fives and sevens: the last group of the first rounds is filled up at random."""
+    """With 8 clients in groups of 3, 5 and 7 the last group of the first rounds is filled up at random."""
     options = cs_ucb.Options(tau_max_s=2.0, bonus=bonus)
     selector = options.make(Dims(K, K))
     with jax.enable_x64(True):

@@ -1,6 +1,6 @@
-"""Unfair sampling: probabilities of a Dirichlet law, and cohorts drawn one after another without replacement.
+"""Tests of unfair sampling: probabilities from a Dirichlet law, cohorts drawn sequentially without replacement.
 
-Tests of frequencies would reject a right engine once in 10,000 seeds each; the seeds are fixed.
+Each test of frequencies would reject a correct engine for one seed in 10,000; the seeds are fixed.
 """
 
 import itertools
@@ -33,7 +33,7 @@ def normalised(log_q):
 
 
 def law_of_cohorts(q, k, among):
-    """Chance of every set of k, drawn one by one: each next one in proportion to q among those left."""
+    """Return the probability of every set of k clients drawn one by one, each in proportion to q among those left."""
     law = dict.fromkeys(itertools.combinations(among, k), 0.0)
     for sequence in itertools.permutations(among, k):
         chance, left = 1.0, q[list(among)].sum()
@@ -55,7 +55,7 @@ def test_cohorts_have_the_law_of_one_draw_after_another(seed, gamma2, away):
     for row in cohort.selected:
         counts[tuple(np.flatnonzero(row).tolist())] += 1
     expected, observed = np.array([*law.values()]) * draws, np.array([*counts.values()])
-    rare = expected < 8  # together one cell
+    rare = expected < 8  # pooled into one cell
     cells = [np.append(x[~rare], x[rare].sum()) for x in (observed, expected)]
     kept = cells[1] > 0
     assert kept.sum() > 3 and stats.chisquare(cells[0][kept], cells[1][kept]).pvalue > LEVEL
@@ -78,7 +78,7 @@ def test_a_small_gamma2_is_uneven_and_a_large_one_even():
     rounds, runs = 40, 25
     everybody = np.ones((rounds, K), bool)
 
-    def fairness(gamma2):  # Jain's index of how often each was selected: 1 is even, k / K the same k always
+    def fairness(gamma2):  # Jain's index of the selection counts: 1 if even, k / K if always the same k
         counts = [walk(SELECTOR, params(gamma2), Rounds(everybody), seed)[1].selected.sum(0) for seed in range(runs)]
         return np.mean([x.sum() ** 2 / (K * (x**2).sum()) for x in counts])
 
@@ -88,7 +88,7 @@ def test_a_small_gamma2_is_uneven_and_a_large_one_even():
 
 
 def test_probabilities_too_small_for_floating_point_still_have_an_order():
-    """At e^-200 apart the draw follows the order of q: four clients have a probability that a float32 cannot hold."""
+    """With factors of e^-200 the draw follows the order of q: five probabilities are too small for a float32."""
     state = dirichlet.State(jnp.array([-400.0, 0.0, -1000.0, -200.0, -800.0, -600.0]))
     select, everybody = jax.jit(SELECTOR.select), view(jnp.int32(1), 10, Rounds(jnp.ones(K, bool)))
     for k, expected in ((1, {1}), (3, {1, 3, 0}), (5, {1, 3, 0, 5, 4})):

@@ -1,4 +1,4 @@
-"""E3CS's probabilities beside the sorted reference, and a round worked out by hand."""
+"""Tests of E3CS's probabilities against the sorted reference, and of rounds computed by hand."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ PROBLEM = Problem(num_clients=4, cohort_size=2, num_rounds=3)
 
 
 def cases(num_clients: int, count: int, dtype: type) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Log-weights, k and quota shares; gaps up to 1e3, ties, k = 1 and K, quota 0 and 1 among them."""
+    """Return log-weights, k and quota shares, with gaps up to 1e3, ties, k = 1 and K, and quotas 0 and 1."""
     rng = np.random.default_rng(num_clients)
     spread = rng.choice([0.0, 0.1, 1.0, 10.0, 100.0, 1000.0], size=(count, 1))
     log_w = rng.uniform(-1, 0, (count, num_clients)) * spread
@@ -71,7 +71,7 @@ def test_where_the_search_starts_changes_nothing():
 
 
 def test_prob_alloc_keeps_tiny_probabilities_apart():
-    # exp underflows at -104 in float32; the logarithms go on: p = w times a common factor, exactly.
+    # exp underflows at -104 in float32; the logarithms do not: p is w times a common factor.
     log_w = jnp.array([0.0, -1.0, -200.0, -1000.0])
     log_p, over = e3cs.prob_alloc(log_w, jnp.int32(1), jnp.float32(0.0), jnp.zeros(4, bool), jnp.ones(4, bool))
     np.testing.assert_allclose(log_p - log_p[0], log_w, rtol=1e-6)
@@ -95,7 +95,7 @@ def test_a_round_by_hand():
     # K = 4, k = 2, sigma = 0, so R = 2. Weights 1, 1, 1, 7: 2 x 7/10 > 1, so client 3 is capped (p = 1, S = {3})
     # and the others share 2 - 1 = 1 in equal parts: p = 1/3.
     # eta = 1, clients 0, 1 and 3 return (as if three had been selected):
-    #   0, 1: exponent R eta (1/p) / K = 2 x 3 / 4 = 1.5, or 1 if it is clipped; 2: nothing; 3: overflowed, nothing.
+    #   0, 1: exponent R eta (1/p) / K = 2 x 3 / 4 = 1.5, or 1 if clipped; 2 failed and 3 overflowed: no change.
     # log w = 1.5, 1.5, 0, log 7 = 1.946; relative to the largest: -0.446, -0.446, -1.946, 0.
     log7 = float(np.log(7))
     for clip, exponent in ((False, 1.5), (True, 1.0)):
@@ -163,7 +163,7 @@ def test_an_exponent_beyond_all_measure_stays_finite():
 
 @pytest.mark.parametrize("gap", [1e3, 1e4, 1e5, 1e7, 1e30])
 def test_probabilities_sum_to_k_however_far_one_client_is_ahead(gap):
-    # A client of p = 1e-6 that is drawn and returns jumps ahead by R eta / (K p): 1e5 at the paper's setting.
+    # A client with p = 1e-6 that is drawn and returns gains R eta / (K p): 1e5 at the paper's setting.
     log_w = np.full(100, -gap, np.float32)
     log_w[0] = 0
     log_p, over = e3cs.prob_alloc(

@@ -1,4 +1,4 @@
-"""Eiffel's choice beside the NumPy reference, which was written from the paper alone, and what it owes by itself."""
+"""Tests of Eiffel's choice against the NumPy reference, of its properties and of its refusals."""
 
 import logging
 
@@ -19,7 +19,7 @@ DIMS = Dims(K, K, features=("power", "demand"))
 
 
 def walk(options, loss, num_samples, power, demand, failed=None):
-    """What is selected, weighed and remembered in each round; `loss` and `failed` are (ROUNDS, K)."""
+    """Return selection, importance, ages and last losses of each round; `loss` and `failed` are (ROUNDS, K)."""
     member = options.make(DIMS)
     params = jax.tree.map(jnp.asarray, options.params(Problem(K, 4, ROUNDS)))
     context = jnp.stack([jnp.asarray(power), jnp.asarray(demand)], -1)
@@ -55,7 +55,7 @@ def walk(options, loss, num_samples, power, demand, failed=None):
 
 
 def ties():
-    """The engine's own order among equals: row t decides for round t + 1 (from 0)."""
+    """Return the engine's tie-break numbers: row t decides for round t + 1 (from 0)."""
     return np.stack([np.asarray(jax.random.uniform(jax.random.key(t + 2), (K,))) for t in range(ROUNDS)])
 
 
@@ -105,14 +105,14 @@ def test_a_pool_is_filled_in_order_and_never_overfull(seed, room):
     taken = np.asarray(taken)
     assert not (taken & ~among).any() and float(used) <= room
     np.testing.assert_allclose(demand[taken].sum(), float(used), rtol=1e-5)
-    for place, client in enumerate(order):  # whoever was passed over did not fit behind those before
+    for place, client in enumerate(order):  # a client that was passed over did not fit after those before it
         if among[client] and not taken[client]:
             before = order[:place]
             assert demand[before[taken[before]]].sum() + demand[client] > room - 1e-5
 
 
 def test_who_is_never_heard_of_comes_first_among_losses():
-    """Client 0 fails in every round: it counts like the best, is selected again and again, and its age goes on."""
+    """A client that fails in every round has the best loss factor, is always selected, and its age grows."""
     failed = np.zeros((ROUNDS, K), bool)
     failed[:, 0] = True
     ones = np.ones(K)
@@ -138,7 +138,7 @@ def test_who_is_never_heard_of_comes_first_among_losses():
             r"Eiffel's weights must not be negative, nor all of them zero, found \(1.0, -1.0",
         ),
         ({"budget": 0.0}, "budget of a round must be positive"),
-        ({"budget": 0.4}, "could never select anybody: every client demands at least 0.5, and a pool has 0.2"),
+        ({"budget": 0.4}, "could never select a client: each demands at least 0.5, and a pool has at most 0.2"),
     ],
 )
 def test_what_makes_no_sense_is_refused(delta, sentence):
@@ -152,4 +152,4 @@ def test_a_demand_above_the_pools_is_said_once(caplog):
         for _ in range(3):
             eiffel.Options(budget=3.0).params(problem)
     assert len(caplog.records) == 1
-    assert "up to 1.75 of an average one, and Eiffel's larger pool has 1.5" in caplog.text
+    assert "up to 1.75 times the average, and Eiffel's larger pool has 1.5" in caplog.text

@@ -1,4 +1,4 @@
-"""FedCS by true rates and by true times: exactly whom, in rounds whose truths change."""
+"""Tests of the exact choices of FedCS by true rates and by true times, in rounds whose truths change."""
 
 import numpy as np
 import pytest
@@ -11,11 +11,11 @@ from jfed.selectors import fedcs
 
 K, ROUNDS, DEADLINE = 8, 40, 2.0
 BY_RATE = fedcs.Options().make(Dims(K, K))
-BY_TIME = fedcs.Options(rule="deadline").make(Dims(K, K))  # `limited` is no part of a program
+BY_TIME = fedcs.Options(rule="deadline").make(Dims(K, K))  # `limited` does not shape the program
 
 
 def chosen(options, k, rounds, seed=0):
-    """Who is selected, and the order among equals of the run."""
+    """Return the selected clients of each round, and the tie-break numbers of the run."""
     selector = BY_RATE if options.rule == "success" else BY_TIME
     states, cohort = walk(selector, options.params(Problem(K, k, ROUNDS)), rounds, seed)
     np.testing.assert_array_equal(cohort.inclusion, cohort.selected)
@@ -24,7 +24,7 @@ def chosen(options, k, rounds, seed=0):
 
 
 def made_up(seed):
-    """Rates and times with ties, times at the deadline, rounds without anybody in time or at all."""
+    """Return rounds with tied rates and times, times at the deadline, and no client in time or none available."""
     rng = np.random.default_rng(seed)
     rate, time = rng.choice([0.1, 0.3, 0.6, 0.9], (ROUNDS, K)), rng.choice([0.5, 1.0, 1.5, 2.0, 2.5, 3.0], (ROUNDS, K))
     available = rng.uniform(size=(ROUNDS, K)) < 0.7
@@ -70,7 +70,7 @@ def test_equal_clients_are_the_same_ones_all_run_long_and_others_in_another_run(
     for options in (fedcs.Options(), fedcs.Options(rule="deadline", limited=True)):
         runs = [chosen(options, 2, same, seed)[0] for seed in range(30)]
         assert all((run == run[0]).all() and run[0].sum() == 2 for run in runs)
-        assert np.sum([run[0] for run in runs], axis=0).all()  # each client in some run; one is missed in 1 of 700
+        assert np.sum([run[0] for run in runs], axis=0).all()  # each client in some run; a miss has chance 1 in 700
 
 
 def test_a_cohort_is_as_large_as_the_rule_lets_it_be():

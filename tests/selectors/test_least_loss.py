@@ -1,4 +1,4 @@
-"""Least loss first, by hand: what clients told last, and what they tell now."""
+"""Tests of the least-loss scheme by hand, with last reported and with polled losses."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ K = 5
 
 
 def one_round(options, k, available, probed=None, last=(-jnp.inf,) * K, sizes=(1,) * K):
-    """Who is selected, and the function that hears from them."""
+    """Return the selected clients, the probe, and a function that feeds losses back and returns the last known ones."""
     member = options.make(Dims(K, K))
     params = jax.tree.map(jnp.asarray, options.params(Problem(K, k, 10)))
     nothing = jnp.full(K, jnp.nan)
@@ -65,7 +65,7 @@ def test_ties_are_broken_at_random():
     member = options.make(Dims(K, K))
     params = jax.tree.map(jnp.asarray, options.params(Problem(K, 1, 10)))
     seen = view(jnp.int32(1), 10, Rounds(jnp.asarray(ALL)))
-    start = member.init(jax.random.key(0), params)  # nobody was heard of
+    start = member.init(jax.random.key(0), params)  # no client has reported
     keys = jax.vmap(jax.random.key)(jnp.arange(40))
     selected = np.asarray(jax.jit(jax.vmap(lambda key: member.select(key, start, params, seen)[1].selected))(keys))
     assert (selected.sum(1) == 1).all() and selected.any(0).all()
@@ -90,7 +90,7 @@ def test_fewer_available_than_wanted_are_all_selected(loss):
 
 @pytest.mark.parametrize("loss", ["last", "polled"])
 def test_who_has_no_images_comes_last(loss):
-    """Though it never told a loss, which otherwise comes first, and would answer that it loses nothing."""
+    """It comes last although it has never reported a loss, and would report a loss of 0 to a poll."""
     probed, last = [0.5, 0.0, 0.4, 0.2, 0.3], [0.5, -np.inf, 0.4, 0.2, 0.3]
     sizes = [3, 0, 4, 9, 1]
     assert one_round(least_loss.Options(loss), 2, ALL, probed, last, sizes=sizes)[0] == [3, 4]

@@ -1,4 +1,4 @@
-"""Local accuracy first, stepped beside a sort."""
+"""Tests of the scheme by local accuracy against a sort."""
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ def test_the_lowest_accuracies_of_those_who_are_there(k):
     accuracy = rng.permuted(np.tile(np.linspace(0, 1, K, dtype=np.float32), (ROUNDS, 1)), axis=1)  # 0 and 1 among them
     available = rng.uniform(size=accuracy.shape) < 0.7
     available[0], available[1], available[2] = True, False, np.arange(K) == 5
-    # An accuracy of somebody who is away, or of nobody: neither counts.
+    # Some clients that are not available have an accuracy; it must not count.
     told = np.where(available | (rng.uniform(size=accuracy.shape) < 0.5), accuracy, np.nan)
     selected = chosen(told, k, available)
     for t in range(ROUNDS):
@@ -40,7 +40,7 @@ def test_whoever_did_not_answer_is_left_out():
 
 
 def test_ties_are_broken_evenly_and_anew_in_every_round():
-    """Two places for five clients of equal accuracy: an even split, which a right engine fails once in 10,000 seeds."""
+    """Two places among five tied clients are split evenly; a correct engine fails for one seed in 10,000."""
     rounds = 2000
     accuracy = np.tile([0.5, 0.2, 0.5, 0.5, 0.9, 0.5, 0.5, 0.1], (rounds, 1))
     selected = chosen(accuracy, 4, np.ones(accuracy.shape, bool))

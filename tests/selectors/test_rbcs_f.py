@@ -1,4 +1,4 @@
-"""RBCS-F takes exactly as many as are wanted or there, however many runs share a program."""
+"""Tests that RBCS-F selects min(k, number available) clients, however many runs share a program."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Round robin, stepped beside a finger that goes around a circle."""
+"""Tests of round robin against a pointer that moves around a circle of clients."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ EVERYBODY = np.ones((ROUNDS, K), bool)
 
 
 def stepped(k, available, seed=0):
-    """Each client's place in the order, and who is selected in each round."""
+    """Return each client's place in the order, and the selected clients of each round."""
     params = round_robin.Options().params(Problem(K, k, len(available)))
     states, cohort = walk(SELECTOR, params, Rounds(available), seed)
     assert (states.place == states.place[0]).all()
@@ -23,7 +23,7 @@ def stepped(k, available, seed=0):
 
 
 def by_finger(order, k, available):
-    """The next k who are there, from the finger on, which stops behind the last of them."""
+    """Return the next k available clients from the pointer on, which then moves behind the last of them."""
     chosen, finger = np.zeros(available.shape, bool), 0
     for t, here in enumerate(available):
         row = [order[(finger + i) % K] for i in range(K)]
@@ -37,7 +37,7 @@ def by_finger(order, k, available):
 def test_the_turn_goes_around(k):
     place, selected = stepped(k, EVERYBODY)
     np.testing.assert_array_equal(selected, by_finger(np.argsort(place), k, EVERYBODY))
-    for end in range(1, ROUNDS):  # nobody is ever more than one turn ahead
+    for end in range(1, ROUNDS):  # no client is ever more than one turn ahead
         assert np.ptp(selected[:end].sum(0)) <= 1
 
 
@@ -51,7 +51,7 @@ def test_groups_stay_the_same_where_k_divides_the_clients():
 @pytest.mark.parametrize("seed", range(5))
 def test_who_is_away_loses_the_turn_and_the_next_one_takes_it(k, seed):
     available = np.random.default_rng(seed).uniform(size=(ROUNDS, K)) < 0.6
-    available[[4, 9]] = False  # a round without anybody moves nothing
+    available[[4, 9]] = False  # a round without clients moves nothing
     place, selected = stepped(k, available, seed)
     np.testing.assert_array_equal(selected, by_finger(np.argsort(place), k, available))
     assert (selected.sum(1) == np.minimum(k, available.sum(1))).all()
@@ -60,5 +60,5 @@ def test_who_is_away_loses_the_turn_and_the_next_one_takes_it(k, seed):
 def test_the_order_is_a_permutation_drawn_for_the_run():
     places = [tuple(stepped(1, EVERYBODY, seed)[0].tolist()) for seed in range(20)]
     assert all(sorted(place) == list(range(K)) for place in places)
-    assert len(set(places)) >= 18  # of 720 that there are
+    assert len(set(places)) >= 18  # of 720 permutations
     assert places[3] == tuple(stepped(1, EVERYBODY, 3)[0].tolist())

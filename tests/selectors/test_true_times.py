@@ -1,4 +1,4 @@
-"""The schemes that know the true expected times: the best super arm, and RBCS-F's own problem without estimates."""
+"""Tests of the schemes that know the true expected times: the best super arm, and RBCS-F without estimates."""
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ BEST = catalog.scheme("cs-ucb-best").make(Dims(K, K))
 
 
 def best_super_arms(k, latency, available, seed=0):
-    """Who is selected in each round; what the walk tells afterwards says nothing about times."""
+    """Return the selected clients of each round; the feedback of `walk` holds made-up times."""
     params = catalog.scheme("cs-ucb-best").params(Problem(K, k, len(latency)))
     return walk(BEST, params, Rounds(available, success_rate=np.ones_like(latency), latency_s=latency), seed)[
         1
@@ -59,14 +59,14 @@ TRUE = OPTIONS.make(Dims(K, K))
 
 
 def true_params(weight, k):
-    """With one client a round the promise of an eighth to each of nine could not be kept: it is not what is tested."""
+    """Return parameters with beta = BETA, which `params` would refuse where k / K is below it."""
     made = rbcs_f.Options(V=weight, beta=0.0, estimate="truth").params(Problem(K, k, ROUNDS))
     return made._replace(beta=np.asarray(BETA))
 
 
 @pytest.mark.parametrize(("weight", "k"), SETTINGS)
 def test_rbcs_f_at_true_times_solves_its_problem_in_every_round(weight, k):
-    """P3 at tau-star, beside Algorithm 1 and beside all subsets, with the queues of Eq. (6)."""
+    """The choice solves P3 at tau-star, by Algorithm 1 and by all subsets, with the queues of Eq. (6)."""
     rng = np.random.default_rng(int(10 * weight) + k)
     time = rng.uniform(0.5, 9, (ROUNDS, K))
     for t in range(0, ROUNDS, 3):
@@ -81,7 +81,7 @@ def test_rbcs_f_at_true_times_solves_its_problem_in_every_round(weight, k):
     for t in range(ROUNDS):
         np.testing.assert_array_equal(states.queue[t], queue)
         chosen = cohort.selected[t]
-        if weight > 0:  # without it several sets solve the problem
+        if weight > 0:  # at weight 0 several sets solve the problem
             expected = ref_rbcs.choose_algorithm_1(time[t], queue, available[t], k, weight, ties[t])
             np.testing.assert_array_equal(chosen, expected)
         found = ref_rbcs.objective(chosen, time[t], queue, weight)
@@ -92,7 +92,7 @@ def test_rbcs_f_at_true_times_solves_its_problem_in_every_round(weight, k):
 
 
 def test_rbcs_f_at_true_times_in_a_world_where_a_choice_changes_the_next_times():
-    """Cold starts: who took part is faster or slower in the next round, so one wrong choice is followed by others."""
+    """With cold starts a choice changes the next round's times, so one wrong choice would cause others."""
     readings = [exchange.Options(reading=x) for x in ("corrected", "faithful")]
     problem, weight, k, dims = Problem(K, 3, ROUNDS), 2.0, 3, Dims(K, K, features=exchange.FEATURES)
     world, chooser = readings[0].make(dims), OPTIONS.make(dims)

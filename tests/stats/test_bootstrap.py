@@ -1,4 +1,4 @@
-"""Bootstrap intervals: by hand, against SciPy, and where seeds are constant, few, failed or censored."""
+"""Tests of bootstrap intervals by hand, against SciPy, and for constant, few, failed or censored scores."""
 
 import math
 
@@ -38,7 +38,7 @@ def test_iqm_of_arrays_and_of_what_is_not_finite():
 
 
 def test_percentile_and_bca_by_hand():
-    """Differences 0, 0, 3: the mean of a resample is the number of threes, binomial(3, 1/3).
+    """With differences 0, 0, 3 the mean of a resample is the number of threes, binomial(3, 1/3).
 
     Its distribution is 8/27, 12/27, 6/27, 1/27, so the 5 % and 95 % quantiles are 0 and 2. BCa has
     z0 = Phi^-1((8/27 + 20/27) / 2) = 0.0464 and a = (6/27) / (6/9)^1.5 / 6 = 0.0680, and hence takes the
@@ -46,7 +46,7 @@ def test_percentile_and_bca_by_hand():
     """
     assert bootstrap_interval([0, 0, 3], level=0.9, method="percentile") == (0.0, 2.0)
     assert bootstrap_interval([0, 0, 3], level=0.9, method="BCa") == (0.0, 3.0)
-    # Symmetric, so that both take the same quantiles: 1/27 < 5 % < 4/27 gives a sum of 1, and by symmetry 5.
+    # A symmetric sample: both methods take the same quantiles. 1/27 < 5 % < 4/27 gives a sum of 1, and by symmetry 5.
     for method in ("percentile", "BCa"):
         assert bootstrap_interval([0, 1, 2], level=0.9, method=method) == pytest.approx((1 / 3, 5 / 3))
 
@@ -74,7 +74,7 @@ def test_bca_of_a_large_normal_sample_is_the_t_interval():
 
 
 def test_coverage_of_a_skewed_mean():
-    """A 90 % interval of an exponential mean from 25 seeds; BCa is known to be a little too short there."""
+    """A 90 % interval of an exponential mean from 25 seeds nearly keeps its level; BCa is slightly too short there."""
     rng = np.random.default_rng(11)
     intervals = [bootstrap_interval(rng.exponential(size=25), level=0.9, resamples=499, seed=i) for i in range(300)]
     held = np.mean([low <= 1 <= high for low, high in intervals])
@@ -131,7 +131,7 @@ def test_unusable_arguments():
 def test_ratio_keeps_the_seeds_together():
     b = np.array([3.0, 40.0, 500.0, 6.0, 70.0])
     assert ratio_of_medians(2 * b, b) == (2.0, 2.0)
-    # Against another seed's value the ratio would vary a hundredfold.
+    # With the values of other seeds the ratio varies a hundredfold.
     low, high = ratio_of_medians(2 * b, b[::-1])
     assert low < 0.5 and high > 10
 
@@ -146,12 +146,12 @@ def test_ratio_equals_scipy():
     expected = stats.bootstrap(
         (a, b), ratio, paired=True, vectorized=True, method="percentile", rng=np.random.default_rng(2)
     ).confidence_interval
-    # Other draws, and SciPy interpolates between two resamples.
+    # The draws differ, and SciPy interpolates between two resamples.
     assert ratio_of_medians(a, b) == pytest.approx(tuple(expected), rel=0.03)
 
 
 def test_ratio_by_hand():
-    """Three seeds, (1, 1), (2, 1), (4, 1): the median of a resample is 1, 2, 4 with chances 7, 13, 7 of 27."""
+    """For the seeds (1, 1), (2, 1), (4, 1) a resample's ratio is 1, 2, 4 with probabilities 7, 13, 7 of 27."""
     assert ratio_of_medians([1, 2, 4], [1, 1, 1], level=0.6) == (1.0, 4.0)  # 20 % < 7/27 at either end
     assert ratio_of_medians([1, 2, 4], [1, 1, 1], level=0.4) == (2.0, 2.0)
     assert ratio_of_medians([5, 5, 5], [2, 2, 2], resamples=1) == (2.5, 2.5)
@@ -159,7 +159,7 @@ def test_ratio_by_hand():
 
 def test_ratio_takes_the_right_resamples():
     a, b = np.random.default_rng(4).uniform(10, 90, (2, 20))
-    # Of 39 resamples the 1st and last at 95 % and above, the 2nd from either end at 90 %.
+    # Of 39 resamples, 95 % and above take the first and the last, 90 % the second from either end.
     outermost = ratio_of_medians(a, b, level=0.95, resamples=39)
     assert ratio_of_medians(a, b, level=0.9999, resamples=39) == outermost
     low, high = ratio_of_medians(a, b, level=0.9, resamples=39)
@@ -177,10 +177,10 @@ def test_ratio_of_censored_runs():
 
 
 def test_resamples_without_a_ratio_only_widen_the_interval():
-    # The same four of seven seeds reach the target in both: a resample has four or more censored often.
+    # Four of seven seeds reach the target in both: four or more seeds of a resample are often censored.
     a = np.array([100, 110, 120, 130, INF, INF, INF])
     assert ratio_of_medians(a, a) == (0.0, INF)
-    # One of nine: five or more in a resample have a chance of 0.2 %, too few to reach the ends at 95 %.
+    # One of nine is censored: five or more in a resample have probability 0.2 %, too little to reach the ends at 95 %.
     a = np.array([100, 110, 120, 130, 140, 150, 160, 170, INF])
     assert ratio_of_medians(a, a) == (1.0, 1.0)
     low, high = ratio_of_medians(a, a, level=0.999)

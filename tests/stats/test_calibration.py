@@ -1,4 +1,4 @@
-"""Simulated type I errors and coverage, against what the tests promise; `make proof`."""
+"""Tests of simulated type I errors and coverage against the nominal levels; `make proof`."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`compare`: worked examples, equality with SciPy and statsmodels, properties, odd runs, bad input."""
+"""Tests of `compare`: worked examples, equality with SciPy and statsmodels, properties, failed runs, bad input."""
 
 import math
 

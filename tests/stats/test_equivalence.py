@@ -24,13 +24,13 @@ def test_tost_equals_statsmodels(d, low, high, alpha):
     interval = stats.ttest_1samp(d, 0).confidence_interval(1 - 2 * alpha)
     assert (result.interval_low, result.interval_high) == pytest.approx((interval.low, interval.high), abs=1e-9)
     assert result.equivalent == (p < alpha)
-    # The two ways of deciding agree, but for a tie within rounding.
+    # Both criteria agree, except for a tie within rounding.
     inside = low < result.interval_low and result.interval_high < high
     assert result.equivalent == inside or math.isclose(p, alpha, rel_tol=1e-9)
 
 
 def test_tost_by_hand():
-    # Mean 0, standard error sqrt(2.5 / 5) = 0.7071; margins at 3 are t = sqrt 18 away, and with 4
+    # Mean 0, standard error sqrt(2.5 / 5) = 0.7071; margins at 3 are t = sqrt(18) away, and with 4
     # degrees of freedom the tail has a closed form.
     result = tost([-2, -1, 0, 1, 2], -3, 3)
     assert (result.n, result.difference, result.note) == (5, 0.0, "")
@@ -63,7 +63,7 @@ def test_non_inferiority_equals_scipy():
 
 @pytest.mark.parametrize(("n", "equivalent"), [(4, False), (5, True)])
 def test_constant_difference(n, equivalent):
-    """2^-n on each side: 1/16 does not reach 0.05, 1/32 does."""
+    """With a constant difference p is 2^-n on each side: 1/16 does not reach 0.05, 1/32 does."""
     result = tost(np.full(n, 0.01), -0.02, 0.02)
     assert (result.p_lower, result.p_upper, result.p) == (2.0**-n, 2.0**-n, 2.0**-n)
     assert (result.equivalent, result.note) == (equivalent, "constant difference")
@@ -74,7 +74,7 @@ def test_constant_difference(n, equivalent):
 
 
 def test_constant_difference_on_or_beyond_a_margin():
-    # 0.3 - 0.2 is below 0.1 only by rounding: it lies on the margin.
+    # 0.3 - 0.2 is below 0.1 only by rounding: it counts as on the margin.
     on = tost(np.full(9, 0.3 - 0.2), -0.1, 0.1)
     assert 0.3 - 0.2 < 0.1
     assert (on.p_lower, on.p_upper, on.equivalent) == (2.0**-9, 1.0, False)
@@ -85,7 +85,7 @@ def test_constant_difference_on_or_beyond_a_margin():
 
 
 def test_rounding_errors_are_not_a_spread():
-    # Differences of equal schemes up to rounding; a t-test would call p about 1e-40.
+    # Differences of schemes that are equal up to rounding; a t-test would find p = 1e-40 or so.
     noise = np.array([0.0, 1e-17, -1e-17, 2e-17])
     assert tost(noise, -0.01, 0.01).p == 2.0**-4
     assert non_inferiority(0.1 + noise * 5, 0.01).p == 2.0**-4

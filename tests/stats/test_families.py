@@ -1,4 +1,4 @@
-"""Which test decides, how a family is corrected, independent runs, censored times, and what tables say about it."""
+"""Tests of the deciding test, the correction of a family, independent runs, censored times, and their table notes."""
 
 import math
 import re
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.check
 
 
 def tidy(effects, n=12, seed=0, apart=()):
-    """Scores of each scheme; those in `apart` have seeds of their own."""
+    """Return scores of each scheme; the schemes in `apart` have their own seeds."""
     rng = np.random.default_rng(seed)
     common = rng.normal(size=n)
     rows = [
@@ -74,7 +74,7 @@ def test_sign_flips_and_effect_sizes():
     [({"b": 3.0, "c": 0.0}, 1), ({"b": 3.0, "c": 0.0, "d": 3.0}, 2), ({"b": 0.0, "c": 0.0, "d": 0.0}, 0)],
 )
 def test_false_coverage_rate_intervals(effects, shown):
-    """Of m comparisons R are shown: the level is 1 - alpha R / m for all of them; R = 1 where none is shown."""
+    """If R of m comparisons show a difference, all intervals have the level 1 - alpha max(R, 1) / m."""
     frame = tidy({"a": 0.0, **effects}, seed=1)
     rows = compare(frame, "m", baseline="a", correction="bh").rows
     assert [row.verdict for row in rows] == ["better" if e else "no difference shown" for e in effects.values()]
@@ -160,7 +160,7 @@ def test_times_are_restricted_not_dropped():
     assert row.p_sign_flip == pytest.approx(2 / 2**n) and row.verdict == "better"  # fewer rounds
     with pytest.raises(ValueError, match="reaches 'rounds' after the horizon of 25"):
         compare_times(frame, "rounds", 25)
-    frame.loc[0, "rounds"] = np.nan  # a run that broke has failed, and has not arrived late
+    frame.loc[0, "rounds"] = np.nan  # a failed run is not a late one
     assert compare_times(frame, "rounds", 50).rows[0].verdict == "failed runs"
 
 

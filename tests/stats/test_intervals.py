@@ -1,4 +1,4 @@
-"""Holm's correction, how many seeds it asks for, and what the cut intervals cover."""
+"""Tests of Holm's correction, of the number of seeds it requires, and of the coverage of the cut intervals."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_cut_at_zero():
 
 @pytest.mark.parametrize("true", [(0, 2, 2, 2, 2), (0, 0, 0, 0, 0), (0.7, 0.7, 0.7, 0.7, 0.7)])
 def test_joint_coverage(true):
-    """Uncut: at least 1 - alpha. Cut: at least 1 - alpha (1 + f). Within 3 standard errors."""
+    """Uncut intervals cover at least 1 - alpha, cut ones 1 - alpha (1 + share of effects), within 3 standard errors."""
     rng = np.random.default_rng(1)
     alpha, n, m, tables = 0.2, 10, len(true), 400
     theta = np.array(true, dtype=float)

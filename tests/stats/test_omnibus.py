@@ -1,4 +1,4 @@
-"""Friedman's test, Iman and Davenport's F and Nemenyi's critical difference, against Demsar (2006) and SciPy."""
+"""Tests of Friedman's test, Iman and Davenport's F and Nemenyi's critical difference (Demsar 2006, SciPy)."""
 
 import itertools
 import math
@@ -35,7 +35,7 @@ SCORES = hnp.arrays(float, st.tuples(st.integers(2, 6), st.integers(3, 5)), elem
 
 
 def test_demsars_example():
-    """Mean ranks, chi2 = 9.28 and F = 3.69 are printed there; they leave ties uncorrected. CD = 1.25."""
+    """Demsar prints the mean ranks, chi2 = 9.28, F = 3.69 (both without correction for ties) and CD = 1.25."""
     result = friedman(DEMSAR, higher_is_better=False)
     assert (result.n, result.k, result.df_chi2, result.df_f) == (14, 4, 3, (3, 39))
     assert np.round(result.mean_ranks, 3).tolist() == [3.143, 2.0, 2.893, 1.964]
@@ -59,14 +59,14 @@ def test_friedman_equals_scipy(scores):
     scipy = stats.friedmanchisquare(*scores.T)
     assert result.chi2 == pytest.approx(scipy.statistic)
     assert result.p_chi2 == pytest.approx(scipy.pvalue)
-    # Turning the direction turns the ranks and nothing else.
+    # Reversing the direction reverses the ranks and changes nothing else.
     turned = friedman(scores, higher_is_better=False)
     assert turned.mean_ranks == pytest.approx(result.k + 1 - np.array(result.mean_ranks))
     assert (turned.chi2, turned.p_f) == pytest.approx((result.chi2, result.p_f))
 
 
 def test_f_is_the_two_way_analysis_of_variance_of_ranks():
-    """Conover's identity: Iman and Davenport's F is the F of schemes beside seeds, computed on ranks."""
+    """By Conover's identity, Iman and Davenport's F is the two-way F of schemes and seeds, computed on ranks."""
     scores = np.random.default_rng(2).integers(0, 6, (12, 4))
     ranks = stats.rankdata(scores, axis=1)
     columns, rest = ranks.mean(0), ranks - ranks.mean(0)
@@ -77,7 +77,7 @@ def test_f_is_the_two_way_analysis_of_variance_of_ranks():
 
 
 def test_few_seeds_are_counted_out():
-    """Against all 6^3 orders of three seeds and three schemes (one seed's order may stay as it is)."""
+    """p_f agrees with the share among all 6^3 orders of three seeds of three schemes (one more seed is fixed)."""
     scores = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.0, 2.0, 3.0], [1.0, 3.0, 2.0]])
     sums = []
     for orders in itertools.product(itertools.permutations((1, 2, 3)), repeat=3):
@@ -95,7 +95,7 @@ def test_higher_is_better_decides_who_has_rank_one():
 
 @pytest.mark.parametrize("row", [[1, 2, 3], [1, 2, 2], [5, 5, 1, 1]])
 def test_perfect_agreement(row):
-    """p_f is the share of all ways to order the later seeds that agree with the first; chi2 is at its maximum."""
+    """p_f is the share of the orders of the later seeds that agree with the first; chi2 is at its maximum."""
     n, k = 3, len(row)
     result = friedman([row] * n)
     orders = len(set(itertools.permutations(row)))
@@ -120,14 +120,14 @@ def test_all_tied_and_one_seed():
 
 
 def test_level_of_f():
-    """Within 4 standard errors of 5 %, for 12 seeds and 4 schemes of which none is better."""
+    """The level is within 4 standard errors of 5 % for 12 seeds and 4 equal schemes."""
     scores = np.random.default_rng(0).normal(size=(800, 12, 4))
     share = np.mean([friedman(one).p_f < 0.05 for one in scores])
     assert abs(share - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 800)
 
 
 def test_critical_values_of_demsars_table_5():
-    """q at 0.05 and 0.10 for 2 to 10 schemes, as printed."""
+    """q at 0.05 and 0.10 for 2 to 10 schemes is as printed."""
     printed = {
         0.05: [1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164],
         0.10: [1.645, 2.052, 2.291, 2.459, 2.589, 2.693, 2.780, 2.855, 2.920],
@@ -138,7 +138,7 @@ def test_critical_values_of_demsars_table_5():
 
 
 def test_cliques_by_hand():
-    # 1.0 and 1.8 belong together, 1.8 and 2.5 as well, 4 stands alone; a distance of cd itself is shown.
+    # 1.0 and 1.8 form a group, 1.8 and 2.5 as well, 4 is alone; a distance of exactly cd is a difference.
     assert cliques([4.0, 1.0, 2.5, 1.8], 1.0) == ((1, 3), (3, 2))
     assert cliques([1.0, 2.0, 3.0], 1.0) == ()
     assert cliques([1.0, 2.0, 3.0], 2.5) == ((0, 1, 2),)

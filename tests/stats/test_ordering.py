@@ -1,4 +1,4 @@
-"""Page's trend test and the intersection-union test of an order, against SciPy, tables and brute force."""
+"""Tests of Page's trend test and the intersection-union test of an order (SciPy, tables and brute force)."""
 
 import itertools
 import math
@@ -17,15 +17,15 @@ NAMES = ("a", "b", "c", "d")
 
 
 def test_page_of_cotton_fibres():
-    """Hollander and Wolfe's breaking strengths for five amounts of potash: L = 158.
+    """Hollander and Wolfe's breaking strengths for five amounts of potash give L = 158.
 
-    Page's (1963) table for three rows and five columns: 150 at 0.05, 155 at 0.01, 160 at 0.001.
+    Page's (1963) table for three rows and five columns has 150 at 0.05, 155 at 0.01, 160 at 0.001.
     """
     strength = [[7.46, 7.17, 7.76, 8.14, 7.63], [7.68, 7.57, 7.73, 8.15, 8.00], [7.21, 7.80, 7.74, 7.87, 7.93]]
     result = page(strength, higher_is_better=False)
     assert (result.statistic, result.exact) == (158.0, True)
     assert 0.001 < result.p < 0.01
-    # The same order read backwards, as for a metric where higher is better.
+    # The same order reversed, as for a metric where higher is better.
     assert page(-np.array(strength)) == result
 
 
@@ -61,7 +61,7 @@ def test_page_with_ties_counts_all_orders(scores):
 
 
 def test_page_with_ties_in_its_normal_form():
-    """Against 4000 random orders of each row's tied ranks, within 4 standard errors."""
+    """The normal p agrees with 4000 random orders of each row's tied ranks, within 4 standard errors."""
     scores = np.random.default_rng(3).integers(0, 3, (101, 6))
     normal = page(scores)
     assert not normal.exact
@@ -104,7 +104,7 @@ def test_steps_are_scipys_one_sided_t_tests():
 
 
 def test_first_failing_step_and_its_level():
-    # Differences 2, 3, 4 have t = 3 sqrt 3, and 1, 1, 4 have t = 2; with 2 degrees of freedom the
+    # Differences 2, 3, 4 have t = 3 sqrt(3), and 1, 1, 4 have t = 2; with 2 degrees of freedom the
     # tail is (1 - t / sqrt(2 + t^2)) / 2, hence 0.01755 and 0.09175.
     steps = np.array([[2, 1, 2], [3, 1, 3], [4, 4, 4]])
     x = -np.concatenate([np.zeros((3, 1)), np.cumsum(steps, axis=1)], axis=1)
@@ -118,7 +118,7 @@ def test_first_failing_step_and_its_level():
 
 @pytest.mark.parametrize("test", ["t", "sign-flip"])
 def test_constant_and_identical_steps(test):
-    """Better by a constant: 2^-n. The same, or worse by a constant: 1. Also where rounding blurs the constant."""
+    """p is 2^-n if better by a constant and 1 if equal or worse by a constant, also up to rounding."""
     base = np.array([0.31, 0.52, 0.73, 0.84, 0.95, 0.26])
     x = np.stack([base, base - 0.1, base - 0.1, base], axis=1)
     assert len(np.unique(x[:, 0] - x[:, 1])) > 1
@@ -129,7 +129,7 @@ def test_constant_and_identical_steps(test):
     assert result.first_failing == result.steps[1]
     assert intersection_union(x[:, :2], "ab", test=test).p == 2.0**-6
     assert intersection_union(x[:, :2], "ab", test=test, higher_is_better=False).p == 1.0
-    # Beyond what sign_flip counts, a constant still has its exact p.
+    # Beyond the patterns that sign_flip enumerates, a constant still has its exact p.
     many = np.stack([np.ones(30), np.zeros(30)], axis=1)
     assert intersection_union(many, "ab", test=test).p == 2.0**-30
 
@@ -143,9 +143,9 @@ def test_one_seed():
 
 
 def test_the_claim_keeps_its_level_with_one_step_of_nothing():
-    """Berger's theorem at its limit: a large step and one of size 0 reach the level, within 4 standard errors.
+    """As in Berger's theorem, a large step and one of size 0 reach the level, within 4 standard errors.
 
-    At a level of one half, so that few repeats tell it from a corrected quarter.
+    The level is one half, so that few repetitions tell it from a corrected quarter.
     """
     scores = np.random.default_rng(8).normal([9.0, 0.0, 0.0], size=(200, 8, 3))
     claimed = [intersection_union(one, "abc", alpha=0.5).first_failing is None for one in scores]

@@ -1,4 +1,4 @@
-"""Power of the paired t-test against statsmodels, tables and simulation; plans from pilots."""
+"""Tests of the power of the paired t-test (statsmodels, tables, simulation) and of plans from pilots."""
 
 import math
 
@@ -14,7 +14,7 @@ from jfed.stats.power import detectable, plan, power, seeds_for
 pytestmark = pytest.mark.check
 
 FAMILIES = (1, 6, 15, 21)
-# Seeds for power 0.8 and 0.9, by d_z, for each size of family at 0.05.
+# Seeds for power 0.8 and 0.9, by d_z, for each size of family at alpha 0.05.
 TABLE = {
     0.5: ((34, 44), (52, 65), (62, 76), (65, 80)),
     0.8: ((15, 19), (23, 28), (27, 33), (29, 34)),
@@ -44,7 +44,7 @@ def test_power_of_no_effect_and_of_a_sure_one():
     for n in (2, 7, 5000):
         assert power(n, 0.0, 0.03) == pytest.approx(0.03)
     assert power(5, 1e6) == 1.0
-    # The two forms for large noncentrality meet, at 1e4.
+    # The two forms agree where they meet, at a noncentrality of 1e4.
     assert power(4, 4999.9, 1e-12) == pytest.approx(power(4, 5000.1, 1e-12), rel=1e-3)
 
 
@@ -78,7 +78,7 @@ def test_detectable_is_the_inverse(n, wanted, alpha, m):
 
 
 def test_detectable_known_values():
-    """10 seeds find d_z = 0.9960 with power 0.8 (statsmodels), so that 1.0 needs 10."""
+    """10 seeds detect d_z = 0.9960 with power 0.8 (statsmodels), so 1.0 needs 10."""
     theirs = TTestPower().solve_power(effect_size=None, nobs=10, alpha=0.05, power=0.8)
     assert detectable(10) == pytest.approx(theirs, abs=1e-6)
     assert round(detectable(10), 3) == 0.996
@@ -89,7 +89,7 @@ def test_plan_by_hand():
     # Mean 3, sd sqrt(2.5): d_z = 1.897, t = 4.2426 on 4 degrees of freedom.
     result = plan([-5, -4, -3, -2, -1], num_comparisons=6)
     assert result.d_z == pytest.approx(3 / math.sqrt(2.5))
-    # At the limit a |t| this large comes in a fifth of pilots; power() with the level that has 4.2426 as its quantile.
+    # With d_z at the limit, a fifth of pilots have a |t| this large: power() at the level whose quantile is 4.2426.
     level = 2 * stats.t.sf(math.sqrt(18), 4)
     assert power(5, result.d_z_low, level) == pytest.approx(0.2)
     assert 0 < result.d_z_low < result.d_z
@@ -118,14 +118,14 @@ def test_limit_is_positive_exactly_below_a_p_of_one_fifth():
 
 @pytest.mark.parametrize("true", [0.0, 0.7])
 def test_limit_covers_the_true_effect(true):
-    """The limit lies below |d_z| in 80 % of pilots, within 4 standard errors, even without effect."""
+    """The limit is at most |d_z| in 80 % of pilots, within 4 standard errors, even without effect."""
     d = np.random.default_rng(7).normal(-true, 1, (200, 5))
     covered = np.mean([plan(one).d_z_low <= true for one in d])
     assert abs(covered - 0.8) < 4 * np.sqrt(0.16 / 200)
 
 
 def test_the_point_estimate_is_optimistic():
-    """The figures of plan's docstring: 25 % too large on average with 5 seeds, 9 % with 10."""
+    """As in the docstring of `plan`, d_z is 25 % too large on average with 5 seeds and 9 % with 10."""
     rng = np.random.default_rng(3)
     for n, ratio in ((5, 1.25), (10, 1.09)):
         d = rng.normal(2, 1, (20_000, n))
@@ -144,7 +144,7 @@ def test_plan_without_spread():
     assert (constant.seeds, constant.seeds_safe, constant.note) == (None, None, "constant difference")
     assert plan([0.0, 0.0]).note == "identical"
     assert plan([1.0]).note == "needs >= 2 seeds"
-    # Almost constant: an absurd effect, but a finite one.
+    # Almost constant: a huge, but finite effect.
     assert (plan([1.0, 1.0 + 1e-9, 1.0]).seeds, plan([1.0, 1.0 + 1e-9, 1.0]).seeds_safe) == (2, 2)
 
 
@@ -173,7 +173,7 @@ def test_errors():
 
 
 def _by_integration(n: int, d_z: float, alpha: float) -> float:
-    """Given the sample standard deviation s, a normal probability; averaged over s."""
+    """Return the power: a normal probability given the sample standard deviation s, averaged over s."""
     critical = stats.t.isf(alpha / 2, n - 1)
     shift = d_z * math.sqrt(n)
 

@@ -1,4 +1,4 @@
-"""The sign-flip test against SciPy, brute force, exact counts and Fisher's own example."""
+"""Tests of the sign-flip test against SciPy, brute force, exact counts and Fisher's own example."""
 
 import itertools
 import tracemalloc
@@ -27,7 +27,7 @@ def test_fishers_example():
 @pytest.mark.parametrize("n", [1, 2, 5, 11])
 def test_equals_scipy(n, alternative):
     d = np.random.default_rng(n).normal(0.4, 1, n)
-    # SciPy leaves a single observation alone, so n = 1 has a second one that says nothing.
+    # SciPy does not flip a single observation, so a zero, which changes no sum, is appended.
     data = np.append(d, 0.0)
     scipy = stats.permutation_test(
         (data,), np.mean, permutation_type="samples", alternative=alternative, n_resamples=np.inf
@@ -37,7 +37,7 @@ def test_equals_scipy(n, alternative):
 
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=8), st.floats(1e-300, 1e300), st.sampled_from(ALTERNATIVES))
 def test_counts_all_patterns(whole, unit, alternative):
-    """With ties and zeros, in any unit; whole numbers make brute force exact."""
+    """All patterns are counted with ties and zeros, in any unit; whole numbers make brute force exact."""
     sums = np.array([np.dot(signs, whole) for signs in itertools.product((-1, 1), repeat=len(whole))])
     total = sum(whole)
     extreme = {"two-sided": abs(sums) >= abs(total), "greater": sums >= total, "less": sums <= total}[alternative]
@@ -52,7 +52,7 @@ def test_rounding_does_not_break_ties():
         scores = np.array([0.2, 0.3, 0.7, 0.9], dtype=kind)
         d = (scores - np.array([0.1, 0.4, 0.6, 0.8], dtype=kind)).astype(float)
         assert len(np.unique(np.abs(d))) > 1
-        # Sum 2: four patterns of one minus, one of none, of 16.
+        # Four patterns with one minus and one with none, of 16, reach the sum.
         assert sign_flip(d, "greater").p == 5 / 16
 
 
@@ -106,7 +106,7 @@ def test_memory_stays_small():
 
 
 def test_level_is_kept():
-    """Exactly valid for symmetric differences, here far from normal: P(p <= 0.125) <= 0.125, and reached."""
+    """For symmetric differences, here far from normal, P(p <= 0.125) is 0.125."""
     rng = np.random.default_rng(0)
     p = np.array([sign_flip(d).p for d in rng.standard_cauchy((2000, 6))])
     assert abs(np.mean(p <= 0.125) - 0.125) < 4 * np.sqrt(0.125 * 0.875 / 2000)

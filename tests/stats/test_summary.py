@@ -1,4 +1,4 @@
-"""Summaries over seeds, and the indices of how evenly clients were served."""
+"""Tests of summaries over seeds, and of the indices of even participation of clients."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A sweep's best point: chosen on some seeds, reported on others, and never unequal or failed runs compared."""
+"""Tests of the choice of a sweep's best point: tune seeds, report seeds, failed and missing runs."""
 
 import math
 
@@ -13,7 +13,7 @@ from jfed.stats.tuning import choose
 
 
 def sweep(table, seeds=(0, 1, 2, 3)):
-    """Scores by (scheme, eta), one per seed, as a tidy frame."""
+    """Return scores by (scheme, eta), one per seed, as a tidy frame."""
     rows = [(s, eta, seed, x) for (s, eta), xs in table.items() for seed, x in zip(seeds, xs, strict=True)]
     return pd.DataFrame(rows, columns=["scheme", "eta", "seed", "acc"])
 
@@ -93,7 +93,7 @@ def test_a_failed_tune_run_rules_a_setting_out(bad):
     frame = FRAME.astype({"acc": float})
     frame.loc[(frame["scheme"] == "a") & (frame["eta"] == 0.1) & (frame["seed"] == 1), "acc"] = bad
     assert choose(frame, "acc", ["eta"], [0, 1]).chosen["a"] == {"eta": 0.2}
-    # On other seeds it failed nowhere, so it may be chosen, and the failed run is reported.
+    # On the tune seeds it never failed, so it may be chosen, and the failed run is reported.
     choice = choose(frame, "acc", ["eta"], [0])
     assert choice.chosen["a"] == {"eta": 0.1}
     assert choice.reported["acc"].tolist()[:3] == pytest.approx([bad, 1, 2], nan_ok=True)
@@ -138,7 +138,7 @@ def test_unusable_frames():
 
 
 def test_the_bias_that_fresh_seeds_remove():
-    """Ten settings that do not differ: the best mean of 5 seeds is 1.54 standard errors too good, fresh seeds 0.
+    """For ten equal settings the best mean of 5 seeds is 1.54 standard errors too good, that of fresh seeds 0.
 
     1.5388 is the expected largest of ten standard normal values (Harter 1961, Expected values of normal order
     statistics).

@@ -1,4 +1,4 @@
-"""Independent groups of runs: against SciPy, published examples, and where variance, runs or ties are lacking."""
+"""Tests of independent groups of runs: SciPy, published examples, ties, no variance, few and failed runs."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ SCORES = st.lists(st.integers(0, 6), min_size=1, max_size=6)
 
 
 def enumerated(x, y):
-    """The two-sided p-value over every assignment of the runs to groups, by SciPy's permutation test."""
+    """Return the two-sided p-value over all assignments of the runs to groups, by SciPy's permutation test."""
     return stats.mannwhitneyu(x, y, method=stats.PermutationMethod(n_resamples=10**6)).pvalue
 
 
@@ -46,7 +46,7 @@ def test_welch_of_tiny_scores():
 
 
 def test_sleep_data():
-    """Student's sleep data as two groups: R's documentation of t.test gives t = -1.8608, df = 17.776, p = 0.07939.
+    """For Student's sleep data as two groups, R's t.test gives t = -1.8608, df = 17.776, p = 0.07939.
 
     Its 95 % interval is -3.3654832 to 0.2054832, and wilcox.test gives W = 25.5, p = 0.06933 with ties.
     """
@@ -61,7 +61,7 @@ def test_sleep_data():
 
 
 def test_ranks_without_ties():
-    # Of the 20 ways to split six runs, 1 is this extreme at either end.
+    # Of the 20 ways to split six runs, one at either end is this extreme.
     row = unpaired([4, 5, 6], [1, 2, 3], higher_is_better=True)
     assert (row.p_mann_whitney, row.mann_whitney_exact, row.a12, row.cliffs_delta) == (0.1, True, 1.0, 1.0)
     x, y = [0.1, 0.9, 0.35], [0.2, 0.3, 0.4, 0.5, 0.05]
@@ -116,7 +116,7 @@ def test_the_other_way_round(x, y, higher):
     assert back.p_mann_whitney == pytest.approx(row.p_mann_whitney)
     assert (back.difference, back.t) == pytest.approx((-row.difference, -row.t), nan_ok=True)
     assert back.a12 == pytest.approx(1 - row.a12) == pytest.approx(lower.a12)
-    # The direction touches nothing else.
+    # The direction changes nothing else.
     assert str(replace(lower, a12=row.a12, cliffs_delta=row.cliffs_delta)) == str(row)
 
 
@@ -133,7 +133,7 @@ def test_large_groups_with_ties_equal_scipy():
 def test_one_group_without_variance():
     x, y = [0.1] * 3, [0.2, 0.4, 0.3, 0.5]
     row = unpaired(x, y, higher_is_better=True)
-    # The variance is all y's, and so are the degrees of freedom.
+    # All variance and all degrees of freedom are those of y.
     expected = stats.ttest_1samp(y, 0.1)
     assert row.note == "no variance in one group"
     assert (row.t, row.df, row.p_welch) == pytest.approx((-expected.statistic, 3, expected.pvalue))

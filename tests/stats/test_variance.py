@@ -1,4 +1,4 @@
-"""Variance components: by hand, against statsmodels' mean squares, and from simulated components."""
+"""Tests of variance components: by hand, against statsmodels' mean squares, and on simulated components."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ TWO = ("data_seed", "model_seed")
 
 
 def crossed(scores, names=SEEDS):
-    """One row per entry of an array with one axis per factor."""
+    """Return a frame with one row per entry of an array that has one axis per factor."""
     scores = np.asarray(scores, float)
     rows = [(*cell, scores[cell]) for cell in itertools.product(*map(range, scores.shape))]
     return pd.DataFrame(rows, columns=[*names[: scores.ndim], "acc"])
@@ -75,7 +75,7 @@ def test_mean_squares_equal_statsmodels(shape):
 
 
 def test_finds_simulated_components():
-    """Unbiased: the mean of 300 estimates is within 4 standard errors of the variances 4, 1 and 9, residual 2.25."""
+    """The mean of 300 estimates is within 4 standard errors of the variances 4, 1 and 9 and the residual 2.25."""
     rng = np.random.default_rng(0)
     found = []
     for _ in range(300):
@@ -128,7 +128,7 @@ def test_what_is_missing_is_named():
         failed = frame.assign(acc=frame["acc"].where(frame.index != 5, bad))
         with pytest.raises(ValueError, match="run of data_seed 1, model_seed 2 has failed"):
             components(failed, "acc", TWO)
-    # Seeds that all follow the run's are no crossed design, however many there are.
+    # Factor seeds that all equal the run's seed are no crossed design, however many there are.
     alike = pd.DataFrame(dict.fromkeys(SEEDS, range(500)) | {"acc": 0.5})
     with pytest.raises(ValueError, match="124999500 of 125000000 combinations have no run, the first is data_seed 0"):
         components(alike, "acc")
