@@ -1,1 +1,1 @@
-"""Speed and memory of jfed beside what people use today: `python -m benchmarks`. Not part of the tests."""
+"""Benchmarks of jfed's speed and memory against common alternatives: `python -m benchmarks`. Not part of the tests."""

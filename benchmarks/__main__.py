@@ -25,13 +25,13 @@ NAMES = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed and memory of jfed.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(NAMES)}; all by default")
-    parser.add_argument("--repeats", type=int, default=5, help="measurements of each side, in turn (5)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(NAMES)}; all by default")
+    parser.add_argument("--repeats", type=int, default=5, help="measurements of each side, taken in turn (5)")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/NAME.csv")
     parser.add_argument(
         "--torch-python",
         default=os.environ.get("JFED_TORCH_PYTHON"),
-        help="an interpreter that has PyTorch, for `rounds` ($JFED_TORCH_PYTHON)",
+        help="a Python interpreter with PyTorch, for `rounds` ($JFED_TORCH_PYTHON)",
     )
     args = parser.parse_args()
     if unknown := sorted(set(args.names) - set(NAMES)):

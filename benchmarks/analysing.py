@@ -1,4 +1,4 @@
-"""One analysis in a new process, for `analysis`: prints seconds and peak memory as JSON."""
+"""One analysis in a new process, for `analysis`; prints seconds and peak memory as JSON."""
 
 import io
 import json

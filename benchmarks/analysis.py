@@ -1,7 +1,7 @@
-"""Seven schemes, 100 seeds, 2500 rounds: from files to all tables and figures of an experiment, in a new process.
+"""Analysis of seven schemes, 100 seeds, 2500 rounds: from files to all tables and figures, in a new process.
 
-Selections and returns are simulated; accuracies, of every tenth round, are made up, since training 700 models is not
-what is measured.
+Selections and returns are simulated; accuracies, of every tenth round, are made up, since the training of 700 models is
+not measured.
 """
 
 from pathlib import Path
@@ -18,13 +18,13 @@ SCHEMES = ("uniform", "fedcs", "e3cs-0", "e3cs-0.2", "e3cs-0.5", "e3cs-0.8", "e3
 
 
 def points() -> list[jfed.Point]:
-    """Return the schemes, with the coordinates of a training experiment."""
+    """Return one point per scheme, with the coordinates of a training experiment."""
     where = {"partition": "made up", "algorithm": "fedavg", "k": 20}
     return [jfed.Point(p.config, p.coords | where) for p in jfed.methods(jfed.Config(num_rounds=ROUNDS), SCHEMES)]
 
 
 def write_results(out: Path) -> None:
-    """Return one file per scheme, as a training experiment would have left them."""
+    """Write one file per scheme, as a training experiment does."""
     rng = np.random.default_rng(0)
     rounds = np.arange(EVERY, ROUNDS + 1, EVERY)
     (out / "results").mkdir()
@@ -39,7 +39,7 @@ def write_results(out: Path) -> None:
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """Return all rows, and notes."""
+    """Run the benchmark, and return its rows and notes."""
     with TemporaryDirectory() as folder:
         write_results(Path(folder))
         found = [workers.child("analysing", folder) for _ in range(repeats)]

@@ -1,7 +1,8 @@
 """Eiffel under a budget of 15 simulated seconds, 100 clients with the squared SVM on MNIST, against a NumPy loop.
 
-Ours is `jfed.run` on ten seeds, all of it but compilation: the clients' data, every round, tests every five rounds, and
-each client's loss at the end. The loop does one seed, and the same tests. Beside it, what the search over tau costs.
+jfed's side is `jfed.run` on ten seeds without compilation: the clients' data, every round, tests every five rounds, and
+each client's loss at the end. The loop runs one seed, with the same tests. The cost of the search over tau is measured
+too.
 """
 
 import dataclasses
@@ -24,13 +25,13 @@ SEEDS, CALLS, EVERY = 10, 1000, 5
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """Return all rows, and notes."""
+    """Run the benchmark, and return its rows and notes."""
     try:
         found = where("mnist")
     except DataError:
         found = None
     if found is None:
-        return [], ["Not measured: MNIST is not here (`jfed data get mnist`, or $JFED_DATA_DIR)."]
+        return [], ["Not measured: MNIST is missing. Get it by `jfed data get mnist`, or set $JFED_DATA_DIR."]
     settings = dataclasses.replace(PRESETS["small"], schemes=("eiffel",), eval_every=EVERY)
     (point,) = points(settings)
     rounds, told = [], []
@@ -67,7 +68,7 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
 
 
 def search_s(config: jfed.Config) -> float:
-    """Return seconds of one search."""
+    """Return the seconds that one search over tau takes."""
     options = config.controller
     params = jax.tree.map(jnp.asarray, options.params(configs.problem(config)))
     one, no = jnp.float32(1.0), jnp.bool_(False)

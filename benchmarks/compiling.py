@@ -1,7 +1,7 @@
-"""What a user waits for before numbers come: the first sweep, a second one with other values, a warm compile cache.
+"""Time to first results: of a first sweep, of a second one with other values, and with a warm compile cache.
 
 Each repeat is a new process with an empty cache, then a new process with the cache that the first one left. The sweeps
-are short, so that compilation is what is seen.
+are short, so that compilation dominates.
 """
 
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ SWEEPS = {
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """Return all rows, and notes."""
+    """Run the benchmark, and return its rows and notes."""
     rows: list[report.Row] = []
     for name, args in SWEEPS.items():
         cold, warm = [], []
@@ -35,4 +35,4 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
             report.row(f"{name}: new process in all, imports too, warm cache", "s", [w["total"] for w in warm],
                        [c["total"] for c in cold], "cold"),
         ]  # fmt: skip
-    return rows, ["The cache is $JFED_CACHE_DIR, here a folder of its own for each repeat."]
+    return rows, ["The cache is $JFED_CACHE_DIR, here a new folder for each repeat."]

@@ -1,9 +1,9 @@
 """One local SGD step of 20 clients with weights of their own: jfed's lane against `jax.vmap` over flax's convolution.
 
-Batches of 40, momentum. jfed trains the clients of a run one after another, a run on each device; the peer takes all
-clients of a run at once, where a vmapped linen network becomes grouped convolutions, on one device and with a run
-on each; its better rate counts. The peer's step stands in no loop, where it would be slower still. Both start from the
-same weights, and their updates must agree.
+Batches of 40, momentum. jfed trains the clients of a run one after another, with a run on each device. The peer trains
+all clients of a run at once, for which a vmapped linen network becomes grouped convolutions, on one device and with a
+run on each. The peer's step is not in a loop, where it would be slower still. Both start from the same weights, and
+their updates must agree.
 """
 
 import time
@@ -26,7 +26,7 @@ from jfed.models import classifier, cnn, losses
 
 CLIENTS, BATCH = 20, 40
 RATE, MOMENTUM = 0.01, 0.9
-EIGEN = {"xla_cpu_experimental_ynn_fusion_type": ""}  # of XLA: matrix products by Eigen, where jax 0.10 has YNNPACK
+EIGEN = {"xla_cpu_experimental_ynn_fusion_type": ""}  # XLA option: matrix products by Eigen, not by jax 0.10's YNNPACK
 CASES = {
     "e3cs-emnist": (classifier.Inputs((28, 28, 1), 26, 255.0, 0.1307, 0.3081), ">= 2.5"),
     "e3cs-cifar": (classifier.Inputs((32, 32, 3), 10, 255.0, 0.5, 0.5), ">= 6"),
@@ -35,7 +35,12 @@ TOLERANCE = 1e-4
 
 
 class Plain(linen.Module):
-    """The same network from flax's own layers, and with its names for weights replaced by position."""
+    """The same network made of flax's own layers.
+
+    Attributes:
+        options: jfed's options of the network.
+        classes: number of classes.
+    """
 
     options: cnn.Options
     classes: int
@@ -110,7 +115,7 @@ def _peer(options: cnn.Options, inputs: classifier.Inputs) -> Callable[..., Any]
 def _timed(
     train: Callable[..., Any], weights: Any, data: Data, devices: int, xla: dict[str, Any] | None = None
 ) -> tuple[Callable, Any]:
-    """Return steps of 20 clients a second, with a run on each device and options of XLA; and the updates of a run."""
+    """Return a function that returns steps of 20 clients per second, with a run on each device, and a run's updates."""
     mesh = Mesh(np.array(jax.devices()[:devices]), ("run",))
     shared, runs = PartitionSpec(), PartitionSpec("run")
 
@@ -130,7 +135,7 @@ def _timed(
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """Return all rows, and notes."""
+    """Run the benchmark, and return its rows and notes."""
     rows: list[report.Row] = []
     notes = []
     devices = len(jax.devices())

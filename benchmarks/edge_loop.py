@@ -1,8 +1,8 @@
 """Eiffel on the squared SVM as a NumPy loop over rounds, clients and steps: the baseline of `budget`.
 
-Written to be fast: float32 images made once for all runs, one gather and two matrix products a step, losses and
-gradients of a batch from one set of margins, batches from orders that are shuffled once an epoch, all draws of time in
-one call a round, and the search over tau as array operations. Started as a worker; needs NumPy and MNIST.
+It is written to be fast: float32 images made once for all runs, one gather and two matrix products a step, losses and
+gradients of a batch from one set of margins, batches from orders that are shuffled once an epoch, all draws of times in
+one call a round, and the search over tau as array operations. Runs as a worker; needs jfed's data loader and MNIST.
 """
 
 import json
@@ -21,7 +21,7 @@ STEP_S, SENT_S = (0.013015156, 0.006946299), (0.131604348, 0.053873234)
 
 
 class Data:
-    """MNIST as the loop wants it: pixels in [0, 1] and signs, sorted by label."""
+    """MNIST with pixels in [0, 1] and labels as signs by parity, sorted by label."""
 
     def __init__(self) -> None:
         mnist = load("mnist")
@@ -34,22 +34,22 @@ class Data:
 
 
 def margins(w: Floats, x: Floats, y: Floats) -> Floats:
-    """Return what each image lacks."""
+    """Return each image's shortfall from a margin of 1."""
     return np.maximum(1 - y * (x @ w), 0)
 
 
 def loss(w: Floats, short: Floats) -> float:
-    """Return the loss of a batch."""
+    """Return the loss of a batch from its shortfalls."""
     return float(LAMBDA / 2 * (w @ w) + 0.5 * (short @ short) / len(short))
 
 
 def gradient(w: Floats, x: Floats, y: Floats, short: Floats) -> Floats:
-    """Return the gradient of a batch."""
+    """Return the gradient of a batch from its shortfalls."""
     return LAMBDA * w - ((short * y) @ x) / np.float32(len(short))
 
 
 class Client:
-    """What a client keeps."""
+    """The state of one client: its generator, images, last model and current batch."""
 
     def __init__(self, own: NDArray[np.int64], seed: int) -> None:
         self.rng, self.own = np.random.default_rng(seed), own
@@ -65,7 +65,7 @@ class Client:
         return batch
 
     def train(self, data: Data, w: Floats, best: Floats, tau: int) -> tuple[Floats, Floats, list[float]]:
-        """Return where tau steps end, the gradient at w, and losses at w and at the best model, rho and beta."""
+        """Return the model after tau steps, the gradient at w, and [loss at w, loss at the best model, rho, beta]."""
         if tau <= 1 and self.uses >= 3:
             self.batch, self.uses = self._fresh(), 0
         x, y = data.x[self.batch], data.y[self.batch]
@@ -90,7 +90,7 @@ class Client:
 
 
 def best_tau(tau: int, rho: float, beta: float, delta: float, c: float, b: float, left: float) -> int:
-    """Return the least G(x)."""
+    """Return the tau that minimises G, of those up to 10 times the last one and `TAU_MAX`."""
     x = np.arange(1.0, min(10 * tau, TAU_MAX) + 1)
     eta = float(RATE)
     with np.errstate(over="ignore"):
@@ -101,7 +101,7 @@ def best_tau(tau: int, rho: float, beta: float, delta: float, c: float, b: float
 
 
 def pool(order: NDArray[np.int64], demand: NDArray[np.float64], room: Any) -> list[int]:
-    """Return the clients that fit."""
+    """Return the clients, taken in order, whose demands fit into the room that is left."""
     taken = []
     for i in order:
         if demand[i] <= room:
@@ -117,7 +117,7 @@ def unit(v: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def eiffel(data: Data, seed: int, num_clients: int, k: int, budget: float, every: int) -> dict[str, float]:
-    """Return one run, corrected mode, one label for each client; tested every so many rounds."""
+    """Run one seed in corrected mode, with one label per client and tests every `every` rounds; return its measures."""
     rng = np.random.default_rng(seed)
     hands: list[list[NDArray[np.int64]]] = [[] for _ in range(num_clients)]
     for label in range(10):
@@ -187,7 +187,7 @@ def eiffel(data: Data, seed: int, num_clients: int, k: int, budget: float, every
 
 
 def main() -> None:
-    """Answer requests."""
+    """Answer requests from standard input."""
     data = Data()
     for line in sys.stdin:
         request = json.loads(line)

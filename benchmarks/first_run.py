@@ -1,4 +1,4 @@
-"""One sweep in a new process, for `compiling` and `memory`: prints seconds, compilations, and peak memory as JSON."""
+"""One sweep in a new process, for `compiling` and `memory`; prints seconds, traces, and peak memory as JSON."""
 
 import argparse
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def peak() -> int:
-    """Return peak memory of this process in bytes. Linux's ru_maxrss would be the parent's, if that is larger."""
+    """Return the peak memory of this process in bytes. On Linux ru_maxrss is the parent's, if that is larger."""
     status = Path("/proc/self/status")
     if status.exists():
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("kind", choices=("selection", "training"))
     parser.add_argument("--rounds", type=int, required=True)
     parser.add_argument("--seeds", type=int, required=True)
-    parser.add_argument("--again", action="store_true", help="then a second sweep with other values")
+    parser.add_argument("--again", action="store_true", help="also run further sweeps with other values")
     args = parser.parse_args()
 
     started = time.perf_counter()

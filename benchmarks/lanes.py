@@ -1,7 +1,7 @@
-"""The vmapped lane by number of runs in a block: what an accelerator gains from stacking, and what precision costs.
+"""Speed of the vmapped lane by number of runs in a block, and the cost of matrix precision.
 
-The rounds of `rounds.py` (20 clients, 1 to 4 epochs), of which every second client fails, on one device. `highest`
-is float32 throughout; by default some accelerators multiply matrices in fewer bits. This decides the default block.
+The rounds are those of `rounds` (20 clients, 1 to 4 epochs), with every second client failing, on one device. `highest`
+is float32 throughout; by default some accelerators multiply matrices in fewer bits. The default block size rests on it.
 """
 
 import time
@@ -25,7 +25,7 @@ NETS = {"cpu": ("MLP 784-200-10",), "gpu": ("CNN e3cs-emnist", "CNN e3cs-cifar")
 
 
 def timed(case: Case, runs: int, lane: str, precision: str | None) -> tuple[Callable[[], float], int]:
-    """Return a function that returns client-steps a second, and the bytes of temporaries."""
+    """Return a function that returns client-steps per second, and the bytes of temporaries."""
     work = setting(case)
     model = classifier.make(case.options, case.inputs)
     algorithm = local_sgd.Options().make(Dims(CLIENTS, CLIENTS, 45), losses.mean_loss(model))
@@ -60,7 +60,7 @@ def timed(case: Case, runs: int, lane: str, precision: str | None) -> tuple[Call
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """Return all rows, and notes."""
+    """Run the benchmark, and return its rows and notes."""
     backend = jax.default_backend()
     rows: list[report.Row] = []
     notes = []

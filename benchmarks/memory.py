@@ -1,6 +1,6 @@
-"""Peak memory over rounds: it may grow by each round's record, which is the result, and by little else.
+"""Peak memory by number of rounds: it may grow by each round's record, which is the result, and by little else.
 
-Each figure is the peak resident size of a new process; `rounds` alone differs within a pair.
+Each number is the peak resident size of a new process; only the number of rounds differs within a pair.
 """
 
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ PAIRS = {
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """Return all rows, and notes."""
+    """Run the benchmark, and return its rows and notes."""
     rows: list[report.Row] = []
     with TemporaryDirectory() as cache:
         for name, (kind, seeds, few, many) in PAIRS.items():

@@ -1,7 +1,7 @@
 """Selection-only E3CS as a NumPy loop over the rounds of one seed: the baseline of `selection`.
 
-Written to be fast: all draws of a run in two calls, the cap found without sorting from the last round's set, an
-exponential race cut by `argpartition`, one exponential function a round. Started as a worker; needs NumPy alone.
+It is written to be fast: all draws of a run in two calls, the cap found without sorting from the last round's set, an
+exponential race cut by `argpartition`, one exponential function a round. Runs as a worker; needs NumPy alone.
 """
 
 import json
@@ -20,7 +20,7 @@ LARGE = 300.0  # weights above e^300 are divided by their maximum
 
 
 def log_cap(log_w: Floats, w: Floats, target: float, over: Mask) -> tuple[float, Mask]:
-    """Return log c with sum_i min(1, w_i / c) = target, and who exceeds it; the search starts from `over`."""
+    """Return log c with sum_i min(1, w_i / c) = target, and the mask of w > c; the search starts from `over`."""
     many = np.count_nonzero(over)
     if many >= target:
         over, many = np.zeros(len(w), bool), 0
@@ -43,7 +43,7 @@ def log_cap(log_w: Floats, w: Floats, target: float, over: Mask) -> tuple[float,
 def run(
     seed: int, rounds: int, num_clients: int, k: int, quota: float, eta: float, rates: list[float]
 ) -> tuple[int, int]:
-    """Return one seed; how many clients returned and how many were selected, over all rounds."""
+    """Run one seed; return how many clients returned and how many were selected, over all rounds."""
     rng = np.random.default_rng(seed)
     rate = np.asarray(rates)[np.arange(num_clients) % len(rates)]
     succeeds = rng.random((rounds, num_clients), np.float32) < rate
@@ -81,7 +81,7 @@ def run(
 
 
 def main() -> None:
-    """Answer requests."""
+    """Answer requests from standard input."""
     for line in sys.stdin:
         request = json.loads(line)
         started = time.perf_counter()

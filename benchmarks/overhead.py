@@ -1,7 +1,7 @@
-"""What evaluation, checkpoints, results and progress cost in a run that trains, beside its training alone.
+"""Overhead of evaluation, checkpoints, results and progress in a run that trains, relative to its training.
 
-EMNIST letters with E3CS's network if the data set is at hand (`jfed data list`), else a small network on the shipped
-digits. One run on each device; evaluation after every second round, as in the experiment.
+The data are EMNIST letters with E3CS's network if available (`jfed data list`), else the shipped digits with a small
+network. One run on each device; evaluation after every second round, as in the experiment.
 """
 
 import time
@@ -19,7 +19,7 @@ ROUNDS = 10
 
 
 def config() -> jfed.Config:
-    """Return the experiment's setting, or a small one."""
+    """Return the experiment's config, or a small one without EMNIST."""
     if load.where("emnist_letters"):
         training = jfed.Training(dataset="emnist_letters", model="e3cs-emnist")
         return jfed.Config(num_rounds=ROUNDS, training=training)
@@ -28,7 +28,7 @@ def config() -> jfed.Config:
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """Return all rows, and notes."""
+    """Run the benchmark, and return its rows and notes."""
     base, seeds = config(), range(len(jax.devices()))
     assert base.training is not None
 

@@ -1,4 +1,4 @@
-"""What a benchmark found: rows, the table in a terminal, the CSV file, and the machine it ran on."""
+"""Results of a benchmark: rows, the table in a terminal, the CSV file, and the machine it ran on."""
 
 import csv
 import os
@@ -21,15 +21,15 @@ class Row(NamedTuple):
 
     Attributes:
         case: what was measured.
-        unit: of median, low and high.
-        median: over the repeats.
-        low: smallest.
-        high: largest.
-        ratio: median of the ratios within each repeat, to what `against` names; NaN where there is none.
-        ratio_low: smallest of them.
-        ratio_high: largest.
+        unit: unit of median, low and high.
+        median: median over the repeats.
+        low: smallest value.
+        high: largest value.
+        ratio: median of each repeat's ratio to the other side; NaN where there is none.
+        ratio_low: smallest ratio.
+        ratio_high: largest ratio.
         against: the other side of the ratio.
-        target: what the ratio (or the value, where there is no ratio) should be; empty where nothing is promised.
+        target: bound on the ratio (or on the value, where there is no ratio); empty where there is none.
     """
 
     case: str
@@ -63,7 +63,7 @@ def row(
 
 
 def interleaved(repeats: int, *sides: Callable[[], float]) -> list[list[float]]:
-    """Measure every side once per repeat, in turn, so that what else the machine does falls on all alike."""
+    """Measure every side once per repeat, in turn, so that other load on the machine affects all alike."""
     found: list[list[float]] = [[] for _ in sides]
     for _ in range(repeats):
         for values, side in zip(found, sides, strict=True):
@@ -72,7 +72,7 @@ def interleaved(repeats: int, *sides: Callable[[], float]) -> list[list[float]]:
 
 
 def machine() -> dict[str, str]:
-    """Return what numbers depend on: processor, cores, versions."""
+    """Return the processor, the number of cores, and the versions of Python and packages."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -84,7 +84,7 @@ def machine() -> dict[str, str]:
 
 
 def show(name: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> None:
-    """Print a table."""
+    """Print rows as a table, and notes below it."""
     table = Table(title=name, title_justify="left", title_style="bold")
     for column in ("case", "median", "min - max", "unit", "ratio", "min - max", "against", "target"):
         left = column in ("case", "unit", "against", "target")
@@ -100,7 +100,7 @@ def show(name: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> None:
 
 
 def save(name: str, rows: Sequence[Row]) -> Path:
-    """Write a table with the machine to `results/NAME.csv`."""
+    """Write rows, with the machine, to `results/NAME.csv`, and return its path."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.csv"
     facts = machine()

@@ -1,10 +1,10 @@
-"""Local training of one round, everything returned, against a bare PyTorch loop over the clients.
+"""Local training of one round, in which all clients return, against a bare PyTorch loop over the clients.
 
-20 clients of 450 images (90 for the largest network), 1 to 4 epochs, batches of 45, which divide evenly; images of
-the right shapes made by a seeded generator. Both sides start from one model and take the same batches, and their
-averages must agree up to rounding before anything is timed. No evaluation, no selection; jfed draws its batch orders
-inside the time. PyTorch is measured with one thread, with one a core, and in as many processes as there are cores,
-networks of convolutions in both memory formats; the best one counts.
+There are 20 clients of 450 images (90 for the largest network), 1 to 4 epochs, and batches of 45, which divide evenly;
+images of the right shapes come from a seeded generator. Both sides start from one model and use the same batches, and
+their averages must agree up to rounding before anything is timed. There is no evaluation and no selection; jfed's time
+includes drawing its batch orders. PyTorch is measured with one thread, with one per device of jax, and in as many
+processes; convolutional networks in both memory formats. The best one counts.
 """
 
 import functools
@@ -36,7 +36,14 @@ TOLERANCE = 1e-4
 
 
 class Case(NamedTuple):
-    """One row's work. Attributes: shape: height, width, channels; samples: images of a client."""
+    """One network and its data.
+
+    Attributes:
+        options: options of the network.
+        shape: height, width, channels of an image.
+        classes: number of classes.
+        samples: number of images of a client.
+    """
 
     options: classifier.ModelOptions
     shape: tuple[int, int, int] = (28, 28, 1)
@@ -45,17 +52,17 @@ class Case(NamedTuple):
 
     @property
     def inputs(self) -> classifier.Inputs:
-        """Return MNIST's scaling for all."""
+        """Return the network's inputs, with MNIST's scaling in all cases."""
         return classifier.Inputs(self.shape, self.classes, 255.0, 0.1307, 0.3081)
 
     @property
     def steps(self) -> np.ndarray:
-        """Return local SGD steps of each client."""
+        """Return each client's number of local SGD steps."""
         return (EPOCHS * (self.samples // BATCH)).astype(np.int32)
 
     @property
     def few(self) -> np.ndarray:
-        """Return the same if every second client fails."""
+        """Return the same numbers, 0 for every second client, which fails."""
         return np.where(np.arange(CLIENTS) % 2 == 0, self.steps, 0).astype(np.int32)
 
 
@@ -68,7 +75,15 @@ CASES = {
 
 
 class Setting(NamedTuple):
-    """One round's work. Attributes: train: (weights, data, jobs) -> average; weights, data, keys: of one run."""
+    """One round's work.
+
+    Attributes:
+        case: the network and its data.
+        train: number of devices to a function (weights, data, keys, steps) -> average.
+        weights: initial weights of one run.
+        data: clients' data of one run.
+        keys: keys of the clients' training.
+    """
 
     case: Case
     train: Callable[[int], Callable[..., Any]]
@@ -78,7 +93,7 @@ class Setting(NamedTuple):
 
 
 def images(case: Case, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return blurred random prototypes with pixel noise, and labels of which a tenth are wrong: uint8 and int32."""
+    """Return blurred random prototypes with pixel noise, and labels of which a tenth are redrawn: uint8 and int32."""
     rng = np.random.default_rng(seed)
     count, (height, width, channels) = CLIENTS * case.samples, case.shape
     coarse = rng.random((case.classes, height // 4, width // 4, channels)).repeat(4, axis=1).repeat(4, axis=2)
@@ -90,7 +105,7 @@ def images(case: Case, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def setting(case: Case) -> Setting:
-    """Return the work of a round for a model."""
+    """Return the work of one round for a case."""
     pixels, labels = images(case)
     model = classifier.make(case.options, case.inputs)
     algorithm = local_sgd.Options().make(Dims(CLIENTS, CLIENTS, BATCH), losses.mean_loss(model))
@@ -125,7 +140,7 @@ def setting(case: Case) -> Setting:
 
 
 def timed(work: Setting, devices: int, steps: np.ndarray) -> tuple[Callable[[], float], Any]:
-    """Return a function that trains one round of a run on each device and returns rounds a second, and its weights."""
+    """Return a function that trains a round on each device and returns rounds per second, and the resulting weights."""
     train = work.train(devices)
     repeat = functools.partial(jnp.repeat, repeats=devices, axis=0)
     data = Data(work.data.images, work.data.labels, *(repeat(x) for x in work.data[2:]))
@@ -170,7 +185,7 @@ def flat(weights: Any) -> list[Any]:
 
 
 def distance(ours: Any, saved: Path) -> float:
-    """Return largest difference between jfed's averaged weights and PyTorch's, which come back in our layout."""
+    """Return the largest difference between jfed's averaged weights and PyTorch's, saved in jfed's layout."""
     with np.load(saved) as file:
         theirs = [file[f"arr_{i}"] for i in range(len(file.files))]
     mine = [np.asarray(w[0]) for w in flat(ours)]
@@ -178,10 +193,10 @@ def distance(ours: Any, saved: Path) -> float:
 
 
 def run(repeats: int, torch_python: str | None) -> tuple[list[report.Row], list[str]]:
-    """Return all rows, and notes."""
+    """Run the benchmark, and return its rows and notes."""
     rows: list[report.Row] = []
     if torch_python is None:
-        notes = ["PyTorch's side is skipped: give an interpreter that has it, --torch-python or $JFED_TORCH_PYTHON."]
+        notes = ["PyTorch's side is skipped: name an interpreter that has it by --torch-python or $JFED_TORCH_PYTHON."]
         return [r for name, case in CASES.items() for r in _alone(name, case, repeats)], notes
     notes = []
     with ExitStack() as stack:
@@ -204,7 +219,7 @@ def _alone(name: str, case: Case, repeats: int) -> list[report.Row]:
 
 
 def _steps(what: str, case: Case, rates: list[float], others: list[float] | None = None, *more: str) -> report.Row:
-    """Return rounds a second as client-steps a second."""
+    """Return the row of rounds per second, converted to client-steps per second."""
     total = float(case.steps.sum())
     return report.row(what, "client-steps/s", [r * total for r in rates], [r * total for r in others or []], *more)
 
@@ -248,7 +263,7 @@ def _beside(
         *(_steps(f"{name}; {peer}", case, rates) for peer, rates in zip(peers, theirs, strict=True)),
         report.row(
             f"{name}; every second client fails, {left:.0%} of the steps are left, 1 device",
-            "rounds/s", ours_few, ours, "nobody fails", f"about {1 / left:.2g}",
+            "rounds/s", ours_few, ours, "no client fails", f"about {1 / left:.2g}",
         ),
     ]  # fmt: skip
     return rows, f"{name}: after one round the weights are within {apart:.1g} of PyTorch's."

@@ -1,7 +1,7 @@
-"""Seed-rounds per second of selection-only E3CS, against the best NumPy loop of one seed.
+"""Seed-rounds per second of selection-only E3CS, against a fast NumPy loop of one seed.
 
-The paper's numerical setting: K = 100, k = 20, T = 2500, success rates 0.1, 0.3, 0.6, 0.9. Compilation is apart (see
-`compiling`).
+The setting is the paper's numerical one: K = 100, k = 20, T = 2500, success rates 0.1, 0.3, 0.6, 0.9. Compilation is
+excluded (see `compiling`).
 """
 
 import functools
@@ -24,7 +24,7 @@ TARGET = ">= 8"
 
 
 def whole_run(options: e3cs.Options, seeds: int) -> float:
-    """Return seed-rounds per second of `jfed.run`: `simulation`, the partition, the checks and the data set."""
+    """Return seed-rounds per second of `jfed.run`: `simulation`, and planning, checks and the resulting dataset."""
     points = [jfed.Point(jfed.replace(BASE, {"selector": options}), {"method": "e3cs"})]
     started = time.perf_counter()
     jfed.run(points, range(seeds), progress=False)
@@ -32,7 +32,7 @@ def whole_run(options: e3cs.Options, seeds: int) -> float:
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """Return all rows, and notes."""
+    """Run the benchmark, and return its rows and notes."""
     target = TARGET if len(jax.devices()) >= 2 else ""
     cases = [
         ("quota 0.5", e3cs.Options(0.5), 128, *shared(128, 64), target),
@@ -43,7 +43,7 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
         ("quota 0.5", e3cs.Options(0.5), 1024, *shared(1024, 64), ""),
     ]
     rows: list[report.Row] = []
-    notes = ["The baseline's environment has OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE unset; it uses one process."]
+    notes = ["The baseline uses one process, with OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE unset."]
     with workers.Worker("numpy_loop.py") as worker:
         for name, options, seeds, used, block, target in cases:
             once = simulation(jfed.replace(BASE, {"selector": options}), seeds, used, block)

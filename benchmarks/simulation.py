@@ -1,4 +1,4 @@
-"""A selection-only config on all its seeds, without what surrounds a run: what `selection` and `time_aware` measure."""
+"""The simulation of a selection-only config alone, without the rest of `jfed.run`, for `selection` and `time_aware`."""
 
 import time
 from collections.abc import Callable
@@ -13,15 +13,16 @@ from jfed.runner import units
 
 
 def shared(seeds: int, block: int) -> tuple[int, int]:
-    """Return how many devices share the seeds evenly, and the runs in a block: fewer where a device has fewer."""
+    """Return how many devices can share the seeds evenly, and the block size, at most the seeds of a device."""
     devices = max(d for d in range(1, len(jax.devices()) + 1) if seeds % d == 0)
     return devices, min(block, seeds // devices)
 
 
 def simulation(config: jfed.Config, seeds: int, devices: int, block: int) -> Callable[[], tuple[float, Record]]:
-    """Return a function that runs all seeds once: seed-rounds a second, and the sum of all records.
+    """Return a function that runs all seeds once and returns seed-rounds per second and the sum of all records.
 
-    Its time holds initial states, all rounds and the fetching of every round's record; compilation is apart.
+    The time includes initial states, all rounds and the transfer of every round's record, but not compilation, if the
+    function has run before.
     """
     whole = units.plan([jfed.Point(config, {})], range(seeds), units.Layout(block_size=block))
     program = simulate.program(whole[0].spec, devices)

@@ -1,8 +1,8 @@
-"""SGD steps that the engine executes, against the steps that the returned clients need.
+"""Number of SGD steps that the engine executes, against the number that the returned clients need.
 
 Every step of the algorithm is counted on the host, masked ones too, in whole runs on the shipped digits: clients of
-unequal sizes (a lognormal, sigma 0.5), 1 to 4 epochs, half of the selected clients failing. Needed are
-ceil(n / B) x epochs of each client that returns.
+unequal sizes (lognormal, sigma 0.5), 1 to 4 epochs, half of the selected clients failing. Each client that returns
+needs ceil(n / B) x epochs steps.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ TARGET = "<= 1.10"
 
 
 def counted(lane: str) -> tuple[int, int, int]:
-    """Return steps executed, needed by those who return, and needed by all who are selected."""
+    """Return the steps executed, those that returned clients need, and an estimate for all selected clients."""
     executed = 0
 
     def tick() -> None:
@@ -47,7 +47,7 @@ def counted(lane: str) -> tuple[int, int, int]:
     config = jfed.Config(
         num_clients=CLIENTS, cohort_size=COHORT, num_rounds=ROUNDS, eval_every=ROUNDS, training=training
     )
-    simulate.program.cache_clear()  # it holds programs that do not count
+    simulate.program.cache_clear()  # cached programs do not count steps
     with mock.patch.object(local_sgd.Options, "make", make):
         layout = jfed.Layout(lane=lane, record_selected=True)
         points = jfed.methods(config, ["e3cs-0.5"])
@@ -60,7 +60,7 @@ def counted(lane: str) -> tuple[int, int, int]:
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """Return all rows, and notes; counts do not vary, so each lane runs once."""
+    """Run the benchmark, and return its rows and notes; counts do not vary, so each lane runs once."""
     rows: list[report.Row] = []
     for lane, target in (("sequential", TARGET), ("vmapped", "")):
         executed, needed, selected = counted(lane)

@@ -1,7 +1,7 @@
 """RBCS-F and CS-UCB-Q without training against NumPy loops of one seed; RBCS-F's ridge and its choice by themselves.
 
-The numerical settings of the papers: RBCS-F with N = 40, m = 8, T = 500 in the world of exchange times, CS-UCB-Q with
-K = 20, N = 5, T = 5000 in the wireless cell with clients available in 90 % of the rounds.
+The settings are the papers' numerical ones: RBCS-F with N = 40, m = 8, T = 500 in the world of exchange times, and
+CS-UCB-Q with K = 20, N = 5, T = 5000 in the wireless cell with clients available in 90 % of the rounds.
 """
 
 import time
@@ -29,12 +29,12 @@ LOOPS = {
     "rbcs_f": {"num_clients": 40, "k": 8, "V": 20.0, "beta": 0.15, "alpha": 0.1},
     "cs_ucb_q": {"num_clients": 20, "k": 5, "beta": 1e-3, "model_bits": 5e3},
 }
-RUNS, CLIENTS = 128, 40  # of the ridge
-CALLS = 20  # of a small function, in one measurement
+RUNS, CLIENTS = 128, 40  # for the ridge
+CALLS = 20  # calls of a small function in one measurement
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
-    """Return all rows, and notes."""
+    """Run the benchmark, and return its rows and notes."""
     (devices, block), rows, notes = shared(SEEDS, BLOCK), [], []
     target = ">= 5" if devices >= 2 else ""
     with workers.Worker("time_loop.py") as worker:
@@ -63,12 +63,12 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
             notes.append(f"Seconds a simulated round of {name}: jfed {ours[0]:.3f}, NumPy loop {np.mean(theirs):.3f}.")
     rows.append(_ridge(repeats))
     rows += [_choice(num_clients, repeats) for num_clients in (40, 1000, 10_000)]
-    notes.append(f"The ridge is that of {RUNS} runs of {CLIENTS} clients; the choice that of one run of a block of 16.")
+    notes.append(f"The ridge is for {RUNS} runs of {CLIENTS} clients; the choice is for one run of a block of 16.")
     return rows, notes
 
 
 def _rate(function: Callable[..., Array], *arguments: Array) -> Callable[[], float]:
-    """Return calls per second of a compiled function."""
+    """Return a function that measures calls per second of a compiled function."""
     compiled = jax.jit(function)
     compiled(*arguments).block_until_ready()
 
@@ -107,7 +107,7 @@ def _ridge(repeats: int) -> report.Row:
 
 
 def _choice(num_clients: int, repeats: int) -> report.Row:
-    """Time Algorithm 1 for 16 runs at a time."""
+    """Time the choice of a cohort (Algorithm 1), for 16 runs at a time."""
     rng, runs = np.random.default_rng(0), 16
     times, queues, ties = (jnp.asarray(rng.random((runs, num_clients)), jnp.float32) for _ in range(3))
     available = jnp.asarray(rng.random((runs, num_clients)) < 0.8)

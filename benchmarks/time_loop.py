@@ -1,7 +1,7 @@
 """Selection-only RBCS-F and CS-UCB-Q as NumPy loops over the rounds of one seed: the baselines of `time_aware`.
 
-Written to be fast: all draws of a run in a few calls, rank-one updates of inverse Gram matrices for whoever was
-selected, all time caps at once. Ties go to whoever stands first. Started as a worker; needs NumPy alone.
+They are written to be fast: all draws of a run in a few calls, rank-one updates of the selected clients' inverse Gram
+matrices, all time caps at once. Runs as a worker; needs NumPy alone.
 """
 
 import json
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 def rbcs_f(seed: int, rounds: int, num_clients: int, k: int, V: float, beta: float, alpha: float) -> tuple[float, int]:
-    """Return one seed in the world of exchange times; seconds spent, and how many were selected, over all rounds."""
+    """Run one seed in the world of exchange times; return the total of seconds and of selected clients."""
     rng = np.random.default_rng(seed)
     classes = np.arange(num_clients) % 4
     theta = np.stack([classes + 1.0, np.ones(num_clients), 1 / np.log2(1 + 10.0 ** (3 - classes))], 1)
@@ -57,7 +57,7 @@ def rbcs_f(seed: int, rounds: int, num_clients: int, k: int, V: float, beta: flo
 
 
 def cs_ucb_q(seed: int, rounds: int, num_clients: int, k: int, beta: float, model_bits: float) -> tuple[float, int]:
-    """Return one seed in the wireless cell with clients available in 90 % of the rounds; as `rbcs_f`."""
+    """Run one seed in the wireless cell with clients available in 90 % of the rounds; return the same as `rbcs_f`."""
     rng = np.random.default_rng(seed)
     distance = 0.5 * np.sqrt(rng.random(num_clients))
     snr = 10 ** ((23 + 107 - 128.1 - 37.6 * np.log10(distance)) / 10)
@@ -94,7 +94,7 @@ LOOPS = {"rbcs_f": rbcs_f, "cs_ucb_q": cs_ucb_q}
 
 
 def main() -> None:
-    """Answer requests."""
+    """Answer requests from standard input."""
     for line in sys.stdin:
         request = json.loads(line)
         loop = LOOPS[request.pop("loop")]

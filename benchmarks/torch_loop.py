@@ -1,7 +1,7 @@
 """A bare PyTorch loop over the clients of one round: the baseline of `rounds`.
 
-Started as a worker by an interpreter that has PyTorch; jfed itself does not need it. The images are scaled to float
-tensors beforehand, the batches are those that jfed takes, and each client starts with a fresh momentum.
+Runs as a worker in an interpreter that has PyTorch; jfed itself does not need it. The images are scaled to float
+tensors beforehand, the batches are jfed's, and each client starts with zero momentum.
 """
 
 import json
@@ -28,10 +28,10 @@ class Loop:
         self.rate, self.momentum = float(part["rate"]), float(part["momentum"])
         self.weights = [part[f"weight_{i}"] for i in range(sum(name.startswith("weight_") for name in part))]
         channels = [kernel.shape[-1] for kernel in self.weights[::2] if kernel.ndim == 4]
-        self.flat = channels[-1] if channels else images.shape[-1]  # channels of what is flattened
+        self.flat = channels[-1] if channels else images.shape[-1]  # channels before flattening
 
     def model(self) -> torch.nn.Sequential:
-        """Return the network with the round's initial weights: every convolution is followed by ReLU and a 2x2 pool."""
+        """Return the network with the round's initial weights; ReLU and 2x2 max pooling follow each convolution."""
         parts: list[torch.nn.Module] = []
         for i in range(0, len(self.weights), 2):
             kernel, bias = self.weights[i : i + 2]
@@ -59,7 +59,7 @@ class Loop:
         return next(i for i in range(0, len(self.weights), 2) if self.weights[i].ndim == 2)
 
     def from_torch(self, weights: list[np.ndarray]) -> list[np.ndarray]:
-        """Return weights in the layout in which they came."""
+        """Return weights in jfed's layout."""
         back = []
         for i, w in enumerate(weights):
             if w.ndim == 4:
@@ -72,7 +72,7 @@ class Loop:
         return back
 
     def round(self, channels_last: bool) -> list[torch.Tensor]:
-        """Return local training of every client, and the average of their models."""
+        """Train every client locally, and return the average of their models."""
         layout = torch.channels_last if channels_last else torch.contiguous_format
         start, images = self.model().to(memory_format=layout), self.images.contiguous(memory_format=layout)
         initial = [w.detach().clone() for w in start.parameters()]
@@ -94,7 +94,7 @@ class Loop:
 
 
 def main() -> None:
-    """Answer requests: a path to load, a number of threads, and perhaps where to write the round's weights."""
+    """Answer requests from standard input: to load a round, or to time it and optionally save its weights."""
     loop = None
     for line in sys.stdin:
         request = json.loads(line)

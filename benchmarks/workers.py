@@ -1,7 +1,7 @@
-"""Baselines in processes of their own: they answer one line of JSON with one line of JSON.
+"""Baselines in processes of their own, which answer one line of JSON with one line of JSON.
 
-A worker stays alive between repeats, so that both sides of a ratio can be measured in turn and neither pays for
-its start. OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE, which some machines set and which slow NumPy down, are unset.
+A worker stays alive between repeats, so that both sides of a ratio can be measured in turn without its start-up
+time. OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE, which some machines set and which slow NumPy down, are unset for workers.
 """
 
 import json
@@ -22,13 +22,13 @@ class Worker:
         self._env = {k: v for k, v in os.environ.items() if k not in UNSET} | env
 
     def __enter__(self) -> "Worker":
-        """Start it."""
+        """Start the process."""
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, text=True, env=self._env)
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End it by closing its input."""
+        """End the process by closing its input."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(timeout=30)
@@ -45,7 +45,7 @@ class Worker:
         self._process.stdin.flush()
 
     def receive(self) -> dict[str, Any]:
-        """Return the answer to the last request."""
+        """Return the answer to the earliest unanswered request."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -54,7 +54,7 @@ class Worker:
 
 
 def child(module: str, *args: str, **env: str) -> dict[str, Any]:
-    """Run a module of this package once in a new process; its last line of output is JSON."""
+    """Run a module of this package once in a new process, and return its last line of output, which is JSON."""
     command = [sys.executable, "-m", f"benchmarks.{module}", *args]
     root = Path(__file__).parent.parent
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | env, cwd=root, check=False)

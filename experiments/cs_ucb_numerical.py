@@ -1,18 +1,18 @@
-"""CS-UCB and CS-UCB-Q in the wireless cell, Figs. 1, 3, 4, 5 and 7, without any training.
+"""CS-UCB and CS-UCB-Q in the wireless cell, Figs. 1, 3, 4, 5 and 7, without training.
 
-Three studies, each at the printed m_0 = 5e3 bits, at which the bandit has hardly anything to learn, and at 5e4:
+There are three studies, each at the printed m_0 = 5e3 bits, where the bandit has hardly anything to learn, and at 5e4:
 
-- ideal: K = 20 clients, N = 2 to 10 channels, T = 5000; Fig. 1 is N = 5, Fig. 3 all of them.
-- quotas: K = 3, N = 2, c = (0.6, 0.5, 0.4), available in 90 % of the rounds; beta from 0.1 to 1e-5 beside CS-UCB that
-  knows no quota ("modified"), with either bonus. Figs. 4 and 5.
+- ideal: K = 20 clients, N = 2 to 10 channels, T = 5000; Fig. 1 has N = 5, Fig. 3 all N.
+- quotas: K = 3, N = 2, c = (0.6, 0.5, 0.4), available in 90 % of the rounds; beta from 0.1 to 1e-5, beside CS-UCB
+  without quotas ("modified"), with either bonus. Figs. 4 and 5.
 - scaling: K = 20, N = 4 to 10, T = 20000, c_k = rho s_k / sum of s at three rho. Fig. 7.
 
-The cumulative gap Theta is the time spent beyond a reference; both kinds are reported. `gap` is the paper's: T times
-the mean time of the slowest of the best N clients, or what the program (23) makes of it under quotas. No policy reaches
-it, since a maximum is longer than the longest mean. `regret` is honest: against the best super arm on the same draws,
-or the program with mean rewards of super arms on these draws.
+The cumulative gap Theta is the time spent beyond a reference, of which there are two. That of `gap` is the paper's: T
+times the mean time of the slowest of the best N clients or, under quotas, of the optimum of the program (23). No policy
+reaches it, since the mean of a maximum is longer than the longest mean. That of `regret` is honest: the best super arm
+on the same draws or, under quotas, the program with mean rewards of super arms on these draws.
 
-The values of N, beta, rho and s that the paper does not print are ours: see `Settings`.
+The values of N, beta, rho and s that the paper does not print are ours: see `Settings` and `scaled`.
 """
 
 from collections.abc import Sequence
@@ -46,38 +46,42 @@ METRICS = {
     "gap": "Cumulative gap to the paper's reference, s",
     "regret": "Cumulative regret, s",
     "failed": "Failed clients",
-    "slack": "Smallest client's rate beyond its quota",
+    "slack": "Smallest excess of a client's rate over its quota",
 }
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Command line."""
+    """Flags of this command.
+
+    Attributes:
+        preset: paper: 100 seeds; quick: 10 seeds of a tenth of the rounds.
+        seeds: number of seeds, counted from 0; the preset's by default.
+        out: folder of tables and figures, with a folder of results per study; finished runs are not run again.
+        model_bits: values of m_0: the printed one, and one at which the results look like the paper's figures.
+        num_clients: K of the ideal and the scaling study.
+        channels: values of N in Fig. 3; Fig. 1 has N = 5 or, without it, the first.
+        betas: weights of the queues; the paper names 1e-5 only.
+        scaled_channels: values of N in Fig. 7.
+        rho: number of clients per round that all quotas of Fig. 7 promise together; at most the smallest N.
+        num_rounds: T; by default 5000 (20000 in Fig. 7), or a tenth of that with the quick preset.
+        set: further settings by path, such as environment.radius_m=300.
+        data_dir: not used here, since nothing is trained.
+    """
 
     preset: Literal["quick", "paper"] = "paper"
-    """paper is 100 seeds, quick 10 of a tenth of the rounds."""
     seeds: int | None = None
-    """Seeds 0, 1, ...; the preset's number by default."""
     out: Path = Path("out/cs_ucb_numerical")
-    """Folder of tables and figures, with a folder of results for each study; what is done is not done again."""
     studies: tuple[Literal["ideal", "quotas", "scaling"], ...] = ("ideal", "quotas", "scaling")
     model_bits: tuple[float, ...] = (5e3, 5e4)
-    """m_0: as printed, and where the pictures of the paper appear."""
     num_clients: int = 20
     channels: tuple[int, ...] = (2, 4, 5, 10)
-    """N of Fig. 3; Fig. 1 is at 5 of them."""
     betas: tuple[float, ...] = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
-    """Weights of the queues; the paper names 1e-5 only."""
     scaled_channels: tuple[int, ...] = (4, 6, 8, 10)
-    """N of Fig. 7."""
     rho: tuple[float, ...] = (0.0, 2.0, 3.5)
-    """Of Fig. 7: how many clients a round are promised to somebody; at most the smallest N."""
     num_rounds: int | None = None
-    """T; 5000 (20000 in Fig. 7), or a tenth of that in a quick run."""
     set: tuple[str, ...] = ()
-    """Further settings by path, such as environment.radius_m=300."""
     data_dir: str | None = None
-    """Not used here: nothing is trained."""
 
     def rounds(self, study: str) -> int:
         """Return T of a study."""
@@ -98,7 +102,7 @@ def points(settings: Settings, study: str) -> list[Point]:
     delta = parse_settings(settings.set)
     for path in ("cohort_size", "num_clients", "num_rounds", "selector.quota", "environment.availability"):
         require(path not in delta, f"{path} is part of the studies here: see --help.")
-    limit = delta.get("environment.tau_max_s")  # what clients cannot exceed is what their rewards are measured by
+    limit = delta.get("environment.tau_max_s")  # selectors scale rewards by the limit on a client's time
     if limit is not None:
         delta.setdefault("selector.tau_max_s", limit)
     return changed(found, delta)
@@ -157,7 +161,7 @@ def run_study(study: str, settings: Settings, seeds: Sequence[int], output: Outp
 
 
 def _in_order(found: pd.DataFrame, every: Sequence[Point]) -> pd.DataFrame:
-    """Return the results with schemes in the order of the points, instead of that of the alphabet."""
+    """Return the rows with schemes in the order of the points, not of the alphabet."""
     names = list(dict.fromkeys(p.coords["method"] for p in every))
     rank = found.scheme.str.removesuffix(" (oracle)").map(names.index)
     return found.iloc[np.argsort(rank, kind="stable")]
@@ -175,7 +179,7 @@ def _tables(study: str, found: pd.DataFrame, title: str, output: Output, console
 
 
 def main(settings: Settings) -> None:
-    """Run what is missing, then write tables and figures."""
+    """Compute the missing runs, then write tables and figures."""
     console = Console()
     seeds = settings.seeds if settings.seeds is not None else {"paper": 100, "quick": 10}[settings.preset]
     require(seeds >= 1, f"At least one seed is needed, found {seeds}.")

@@ -1,13 +1,13 @@
 """CS-UCB and CS-UCB-Q while a model learns: Figs. 2 and 6, multinomial logistic regression on MNIST.
 
-Each selected client makes one SGD step on two images (rate 0.001), and the server averages those who return, by their
-numbers of images. In the ideal scenario 20 clients have equal iid shares, and 5 are selected; in the non-ideal one 10
-clients are available in 90 % of the rounds, two of them with five digits and eight with one, 4 are selected, and a
-client's quota is its share of the images times N / 2.
+Each selected client makes one SGD step on two images (rate 0.001), and the server averages the returned models,
+weighted by the clients' numbers of images. In the ideal scenario, 20 clients have equal iid shares and 5 are selected.
+In the non-ideal one, 10 clients are available in 90 % of the rounds and N = 4 are selected; two clients have five
+digits each and eight have one, and a client's quota is its share of the images times N / 2.
 
-The paper gives neither beta nor the number of rounds of these figures, nor the sizes: beta = 0.01, 500 rounds, and as
-many images of each digit for either of the two as for a client that has it alone. `--preset paper` is that, half an
-hour on two cores; `quick` the same on the digits that ship with jfed.
+The paper gives neither beta nor the number of rounds of these figures, nor the sizes. Here, beta = 0.01, there are 500
+rounds, and each client has equally many images of each of its digits. `--preset paper` is that, half an hour on two
+cores; `quick` is the same on the digits that ship with jfed.
 """
 
 from collections.abc import Sequence
@@ -36,24 +36,27 @@ from jfed.sweep import Point, methods
 IDEAL = ("uniform", "round-robin", "local-accuracy", "cs-ucb")
 QUEUED = "cs-ucb-q-0.01"
 NON_IDEAL = ("uniform", "round-robin", "local-accuracy", QUEUED)
-LABELS = (5, 5, 1, 1, 1, 1, 1, 1, 1, 1)  # of each client in the non-ideal scenario
+LABELS = (5, 5, 1, 1, 1, 1, 1, 1, 1, 1)  # number of each client's labels in the non-ideal scenario
 
 
 @dataclass(frozen=True)
 class Settings(Shared):
-    """Command line; the defaults are those of the preset."""
+    """Flags of this command; the preset gives their defaults.
+
+    Attributes:
+        preset: quick: shipped digits, a minute or two on two cores; paper: MNIST.
+        model_bits: m_0 of the wireless cell, as printed.
+        samples_per_client: images of each of the ideal scenario's 20 clients.
+        samples_per_label: images per label of each of the non-ideal scenario's clients.
+    """
 
     preset: Literal["quick", "paper"]
-    """quick: shipped digits, a minute or two on two cores; paper: MNIST."""
     scenarios: tuple[Literal["ideal", "non-ideal"], ...] = ("ideal", "non-ideal")
     model_bits: float = 5e3
-    """m_0 of the wireless cell, as printed."""
     num_rounds: int = 500
     eval_every: int = 5
     samples_per_client: int = 3000
-    """Of the ideal scenario's 20 clients."""
     samples_per_label: int = 2700
-    """Of the non-ideal scenario's clients, for each of their labels."""
     test_fraction: float = 0.0
     test_set: Literal["reserved", "official"] = "official"
     learning_rate: float = 0.001
@@ -103,12 +106,12 @@ def _config(settings: Settings, num_clients: int, n: int, availability: float, t
 
 
 def columns(results: xr.Dataset) -> dict[str, Any]:
-    """Return what claims need beside accuracy."""
+    """Return the column that claims need beside accuracy: the total time."""
     return {"time": results["round_time_s"].values.astype(float).sum(1)}
 
 
 def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
-    """Draw the time spent."""
+    """Draw the cumulative time over rounds."""
     spent = np.cumsum(results["round_time_s"].values.astype(float), 1)
     return {
         "time": lines(results["round"].values, by_scheme(results, spent, order), xlabel="communication round",
@@ -123,7 +126,7 @@ STUDY = Study(
 
 
 def main(settings: Settings) -> None:
-    """Run what is missing, then write tables and figures."""
+    """Compute the missing runs, then write tables and figures."""
     run(settings, points(settings), STUDY, ("cohort_size", "num_clients"))
 
 

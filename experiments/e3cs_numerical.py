@@ -1,8 +1,8 @@
-"""E3CS, Figs. 3 and 4: who is selected, and how many models return, without any training.
+"""E3CS's Figs. 3 and 4: which clients are selected, and how many models return, without training.
 
-T = 2500 rounds, K = 100 clients in four classes of success rate, k = 20 selected; every scheme but pow-d (which
-needs a model to ask clients about). E3CS runs as published and corrected, and once more with the learning
-rate of Theorem 1, whose regret bound is checked against the best fixed allocation on the same draws.
+There are T = 2500 rounds and K = 100 clients in four classes of success rate, of which k = 20 are selected, by all
+schemes but pow-d (which needs the losses of a model). E3CS runs as published and corrected, and once more with the
+learning rate of Theorem 1, whose regret bound is checked against the best fixed allocation on the same draws.
 """
 
 import math
@@ -35,22 +35,25 @@ ORDER = ["fedcs", *(f"e3cs-{q}" for q in QUOTAS), "uniform", *(f"best-{q}" for q
 
 @dataclass(frozen=True)
 class Settings:
-    """Command line."""
+    """Flags of this command.
+
+    Attributes:
+        preset: paper: 100 seeds of 2500 rounds; quick: 10 seeds of 400.
+        seeds: number of seeds, counted from 0; the preset's by default.
+        out: folder of results, tables and figures; runs that are finished there are not run again.
+        num_rounds: T; the preset's by default.
+        set: further settings by path, such as environment.success_rates=(0.2,0.8).
+        data_dir: not used here, since nothing is trained.
+    """
 
     preset: Literal["quick", "paper"] = "paper"
-    """paper is 100 seeds of 2500 rounds, quick 10 seeds of 400."""
     seeds: int | None = None
-    """Seeds 0, 1, ...; the preset's number by default."""
     out: Path = Path("out/e3cs_numerical")
-    """Folder of results, tables and figures; what is done there is not done again."""
     num_clients: int = 100
     cohort_size: int = 20
     num_rounds: int | None = None
-    """T; the preset's by default."""
     set: tuple[str, ...] = ()
-    """Further settings by path, such as environment.success_rates=(0.2,0.8)."""
     data_dir: str | None = None
-    """Not used here: nothing is trained."""
 
 
 def theorem_eta(config: Config, quota: str) -> float:
@@ -59,7 +62,10 @@ def theorem_eta(config: Config, quota: str) -> float:
 
 
 def regret_bound(config: Config, quota: str, eta: float | None = None) -> float:
-    """eta sum_t R_t + K / eta ln K, Eq. (28); at Theorem 1's eta, the default, 2 sqrt(sum_t K R_t ln K), Eq. (29)."""
+    """Return eta sum_t R_t + K / eta ln K, Eq. (28).
+
+    At Theorem 1's eta, the default, that is 2 sqrt(sum_t K R_t ln K), Eq. (29).
+    """
     eta = theorem_eta(config, quota) if eta is None else eta
     return eta * _residual(config, quota) + config.num_clients / eta * math.log(config.num_clients)
 
@@ -87,11 +93,11 @@ def points(base: Config) -> list[Point]:
 
 
 def per_run(results: xr.Dataset, rates: tuple[float, ...], base: Config) -> pd.DataFrame:
-    """Return one row per run: everything the tables and the claims are made from.
+    """Return one row per run, with all columns that the tables and the claims use.
 
     `tuned` tells E3CS's runs at Theorem 1's eta from those at Table I's, and is missing for schemes without an eta.
-    `regret` is expected participation (Definition 2) lost against the best fixed allocation on the same draws, `bound`
-    what Eq. (28) allows, which is Eq. (29) at Theorem 1's eta.
+    `regret` is the expected participation (Definition 2) lost against the best fixed allocation on the same draws, and
+    `bound` its bound by Eq. (28), which is Eq. (29) at Theorem 1's eta.
     """
     horizon, last = results.sizes["round"], min(500, results.sizes["round"])
     turn = horizon // 4
@@ -133,7 +139,7 @@ def per_run(results: xr.Dataset, rates: tuple[float, ...], base: Config) -> pd.D
 
 
 def regret_table(runs: pd.DataFrame, title: str) -> Table:
-    """Lay out the regret against the best fixed allocation on the same draws, beside the bound of Theorem 1."""
+    """Return a table of the regret against the best fixed allocation on the same draws, beside its bound, Eq. (28)."""
     from scipy import stats
 
     rows, records = [], []
@@ -174,7 +180,7 @@ def figures(results: xr.Dataset, rates: tuple[float, ...], output: Output, setti
 
 
 def _at_table_i(results: xr.Dataset) -> np.ndarray:
-    """Return the runs at Table I's eta, and those of schemes without one."""
+    """Return the indices of the runs at Table I's eta, and of those without an eta."""
     eta = results["eta"].values
     return np.flatnonzero(np.isnan(eta) | np.isclose(eta, ETA))
 
@@ -184,7 +190,7 @@ def _starts(names: np.ndarray, prefix: str) -> np.ndarray:
 
 
 def main(settings: Settings) -> None:
-    """Run what is missing, then write tables and figures."""
+    """Compute the missing runs, then write tables and figures."""
     console = Console()
     default_seeds, default_rounds = (100, 2500) if settings.preset == "paper" else (10, 400)
     seeds = settings.seeds if settings.seeds is not None else default_seeds

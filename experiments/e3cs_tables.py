@@ -1,7 +1,7 @@
-"""As much of E3CS's Tables II and III as fits into a time, the most telling parts first: for a borrowed accelerator.
+"""As much of E3CS's Tables II and III as a time limit on an accelerator allows, the most telling parts first.
 
-Each stage leaves whole tables and figures. A later stage of a data set does not compute again what an earlier one has
-in common with it, and what is begun when time is up goes on with the same command.
+Each finished stage leaves whole tables and figures. A later stage of a data set reuses the runs that it shares with an
+earlier one, and the same command resumes the stage that the time limit interrupted.
 """
 
 import time
@@ -32,16 +32,19 @@ STAGES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @dataclass(frozen=True)
 class Time:
-    """Command line."""
+    """Flags of this command.
+
+    Attributes:
+        minutes: time limit for everything, compilation included.
+        preset: paper: the stages of the published tables; quick: the same stages on the shipped digits, to try it out.
+        out: folder of results, tables and figures, with a folder per data set.
+        data_dir: folder of the official files; $JFED_DATA_DIR by default.
+    """
 
     minutes: float = 9.0
-    """For everything, compilation too."""
     preset: Literal["quick", "paper"] = "paper"
-    """quick: the same stages on the shipped digits, to try it out."""
     out: Path = Path("out/e3cs_tables")
-    """Folder of results, tables and figures, with a folder per data set."""
     data_dir: str | None = None
-    """Folder of the official files; $JFED_DATA_DIR by default."""
 
 
 def stages(asked: Time) -> list[Settings]:

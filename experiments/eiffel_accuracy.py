@@ -1,6 +1,6 @@
 """Eiffel's model against tau: Figs. 3 to 5 and Table 5, eleven fixed numbers of local steps beside the adaptive one.
 
-Eiffel, adaptive federated learning with everybody, and gradient descent on one machine that has all the data have the
+Eiffel, adaptive federated learning with all clients, and gradient descent on one machine that has all the data have the
 same budget of simulated time. `--preset small` is the squared SVM on MNIST with 60 clients (Fig. 3), `paper` the
 network on CIFAR-10 with 20 (Fig. 4; an accelerator's work), `quick` the SVM on the digits that ship with jfed.
 """
@@ -23,25 +23,29 @@ from jfed.envs import edge
 from jfed.sweep import Point
 
 TAUS = (1, 2, 3, 5, 7, 10, 20, 30, 50, 70, 100)
-TABLE = (1, 30, 70)  # of Table 5
-ALONE_S = (0.009974248, 0.011922926)  # a step on one machine, as Wang et al.'s public code measured it
+TABLE = (1, 30, 70)  # taus of Table 5
+ALONE_S = (0.009974248, 0.011922926)  # mean and deviation of a step on one machine in Wang et al.'s public code
 
 
 @dataclass(frozen=True)
 class Settings(eiffel.Settings):
-    """Command line; the defaults are those of the preset."""
+    """Flags of this command; the preset gives their defaults.
+
+    Attributes:
+        taus: fixed numbers of local steps, beside the adaptive one.
+    """
 
     taus: tuple[int, ...] = TAUS
     partitions: tuple[Literal["iid", "non-iid"], ...] = ("iid", "non-iid")
 
 
 def name(scheme: str, tau: int) -> str:
-    """Return the name of a scheme with this tau; 0 is adaptive."""
+    """Return the name of a scheme with this tau; 0 means adaptive."""
     return f"{scheme}-tau-{tau}" if tau else scheme
 
 
 def points(settings: Settings) -> list[Point]:
-    """Return two schemes with each tau, and centralised descent, for each partition."""
+    """Return, for each partition, both schemes with each fixed and the adaptive tau, and centralised descent."""
     for flag in ("taus", "partitions"):
         require(len(getattr(settings, flag)) > 0, f"Give at least one of --{flag}.")
     require(min(settings.taus) >= 1, f"A fixed tau must be at least 1, found {min(settings.taus)}.")
@@ -56,16 +60,16 @@ def points(settings: Settings) -> list[Point]:
 
 
 def centralised(settings: Settings, data: str) -> Point:
-    """Return one machine with all the data, which exchanges nothing."""
+    """Return the point of one machine that has all the data and exchanges nothing."""
     alone = dataclasses.replace(settings, num_clients=1, cohort_size=1)
-    alone.point("adaptive-fl", data)  # which checks
-    steps = ceil(2 * settings.budget / ALONE_S[0] / settings.num_rounds)  # of a round, so that rounds suffice
+    alone.point("adaptive-fl", data)  # for its checks, before the division below
+    steps = ceil(2 * settings.budget / ALONE_S[0] / settings.num_rounds)  # per round: enough to spend the budget
     point = alone.point("adaptive-fl", data, "centralised", fixed=steps)
     delta = {
         "selector": method("everybody"),
         "environment": edge.Options(step_s=ALONE_S, exchange_s=(0.0, 0.0)),
         "controller.budgets": (float(settings.budget),),
-        "controller.stop": "last",  # and the last model, as in the public code
+        "controller.stop": "last",  # with the last model, as in the public code
         "training.final_model": "last",
     }
     return Point(jfed.replace(point.config, delta), point.coords | {"curve": "centralised", "tau": 0})
@@ -80,7 +84,7 @@ def beside_best(runs: pd.DataFrame) -> pd.Series:
 
 
 def main(settings: Settings) -> None:
-    """Run what is missing, then write tables and figures."""
+    """Compute the missing runs, then write tables and figures."""
     console, output = Console(), Output(settings.out)
     runs = frame(settings, points(settings), "eiffel_accuracy", ("partition", "model", "curve", "tau"))
     runs["loss_minus_best_fixed"] = beside_best(runs)

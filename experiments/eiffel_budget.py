@@ -1,7 +1,8 @@
 """Eiffel and the budget: Fig. 6, loss, accuracy and tau as the budget of simulated time grows; and fairness.
 
-Eiffel, Eiffel with a fixed tau of 10, and adaptive federated learning with everybody. `--preset small` is the squared
-SVM on MNIST with 20 clients, as the paper's prototype; `quick` the same on the digits that ship with jfed.
+The schemes are Eiffel, Eiffel with a fixed tau of 10, and adaptive federated learning with all clients. `--preset
+small` is the squared SVM on MNIST with 20 clients, like the paper's prototype; `quick` is the SVM on the digits that
+ship with jfed, with 10 clients.
 """
 
 from dataclasses import dataclass
@@ -26,10 +27,13 @@ PANELS = {
 
 @dataclass(frozen=True)
 class Settings(eiffel.Settings):
-    """Command line; the defaults are those of the preset."""
+    """Flags of this command; the preset gives their defaults.
+
+    Attributes:
+        budgets: budgets of simulated time in seconds, in place of --budget.
+    """
 
     budgets: tuple[float, ...] = (2.0, 5.0, 10.0, 15.0, 30.0, 60.0)
-    """In the place of --budget."""
     partitions: tuple[Literal["iid", "non-iid"], ...] = ("iid", "non-iid")
 
 
@@ -47,7 +51,7 @@ def points(settings: Settings) -> list[Point]:
 
 
 def main(settings: Settings) -> None:
-    """Run what is missing, then write tables and figures."""
+    """Compute the missing runs, then write tables and figures."""
     console, output = Console(), Output(settings.out)
     runs = frame(settings, points(settings), "eiffel_budget", ("partition", "model", "budget"))
     data = written(runs, settings)

@@ -1,11 +1,11 @@
 """Eiffel and fairness: Table 3 and Fig. 2, the loss of the final model on each client's own data.
 
-100 edge devices of three compute powers, one label each, for 15 simulated seconds. The rivals select half of the
-clients; Eiffel has a budget of a round that pays for as many average ones, which is a few more, since it prefers those
-who demand little. All have the same adaptive control of the number of local steps. `--preset small` is the squared SVM
-on MNIST, `paper` the 9-layer network on CIFAR-10 (an accelerator's work: `--num-clients 5 --samples 2500 --budget 2` is
-a proof on a CPU; nobody has published its times of a step, and it has the SVM's), `quick` the SVM on the digits that
-ship with jfed.
+100 edge devices of three compute powers have one label each, and train for 15 simulated seconds. The rivals select half
+of the clients. Eiffel's budget for a round pays for as many average clients; it selects a few more, since it prefers
+clients with a small demand. All schemes adapt the number of local steps in the same way. `--preset small` is the
+squared SVM on MNIST, `quick` the SVM on the digits that ship with jfed, and `paper` the 9-layer network on CIFAR-10:
+work for an accelerator (`--num-clients 5 --samples 2500 --budget 2` is a proof on a CPU). The network's step times have
+not been published, so the SVM's are used.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ MEASURES = ("loss_variance", "abs_skewness", "mean_loss", "worst10", "best10", "
 
 @dataclass(frozen=True)
 class Settings(eiffel.Settings):
-    """Command line; the defaults are those of the preset."""
+    """Flags of this command; the preset gives their defaults."""
 
     schemes: tuple[Literal["eiffel", "lls", "lls-polled", "uniform", "q-ffl", "adaptive-fl"], ...] = (
         "eiffel", "lls", "uniform", "q-ffl",
@@ -39,7 +39,7 @@ def points(settings: Settings) -> list[Point]:
 
 
 def main(settings: Settings) -> None:
-    """Run what is missing, then write tables and figures."""
+    """Compute the missing runs, then write tables and figures."""
     every = points(settings)
     run(settings, every, study("eiffel_fairness", ("partition", "model"), MEASURES, every), eiffel.FLAGS)
 

@@ -1,8 +1,8 @@
-"""Eiffel and the number of participants: Fig. 7, budgets of a round that pay for 5, 10, 15 and 20 of 20 clients.
+"""Eiffel and the number of participants: Fig. 7, budgets for a round that pay for 5, 10, 15 and 20 of 20 clients.
 
-With adaptive tau and with fixed ones. What one of Eiffel's pools leaves goes to the other, without which 20 would never
-be all 20. `--preset small` is the squared SVM on MNIST, `quick` the same on the digits that
-ship with jfed.
+Tau is adaptive or fixed. The budget that one of Eiffel's pools leaves goes to the other pool; otherwise a budget for 20
+would never select all 20. `--preset small` is the squared SVM on MNIST, `quick` the SVM on the digits that ship with
+jfed.
 """
 
 from dataclasses import dataclass
@@ -21,12 +21,15 @@ from jfed.sweep import Point
 
 @dataclass(frozen=True)
 class Settings(eiffel.Settings):
-    """Command line; the defaults are those of the preset."""
+    """Flags of this command; the preset gives their defaults.
+
+    Attributes:
+        participants: numbers of average clients that the budget for a round pays for, in place of --cohort-size.
+        taus: fixed numbers of local steps, beside the adaptive one.
+    """
 
     participants: tuple[int, ...] = (5, 10, 15, 20)
-    """In the place of --cohort-size."""
     taus: tuple[int, ...] = (1, 5, 10, 30, 100)
-    """Fixed ones, beside adaptive."""
     partitions: tuple[Literal["iid", "non-iid"], ...] = ("iid", "non-iid")
 
 
@@ -47,7 +50,7 @@ def points(settings: Settings) -> list[Point]:
 
 
 def main(settings: Settings) -> None:
-    """Run what is missing, then write tables and figures."""
+    """Compute the missing runs, then write tables and figures."""
     console, output = Console(), Output(settings.out)
     runs = frame(settings, points(settings), "eiffel_participants", ("partition", "model", "curve", "tau"))
     data = written(runs, settings)

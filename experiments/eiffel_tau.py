@@ -1,8 +1,8 @@
-"""Eiffel against adaptive federated learning with everybody: Table 4, average tau and communication.
+"""Eiffel against adaptive federated learning with all clients: Table 4, average tau and communication.
 
-For two numbers of edge devices and both partitions: how many local steps lie between two aggregations, and how many
-client-seconds of communication a budget of 15 simulated seconds leads to. `--preset small` is the squared SVM on MNIST,
-`paper` the network on CIFAR-10 (an accelerator's work), `quick` the SVM on the digits that ship with jfed.
+The measures are local steps between two aggregations and client-seconds of communication within a budget (in the paper,
+15 simulated seconds), for two numbers of edge devices and both partitions. `--preset small` is the squared SVM on
+MNIST, `paper` the network on CIFAR-10 (work for an accelerator), `quick` the SVM on the digits that ship with jfed.
 """
 
 import dataclasses
@@ -21,10 +21,13 @@ MEASURES = ("average_tau", "communication", "final_accuracy", "mean_loss", "loss
 
 @dataclass(frozen=True)
 class Settings(eiffel.Settings):
-    """Command line; the defaults are those of the preset."""
+    """Flags of this command; the preset gives their defaults.
+
+    Attributes:
+        sizes: numbers of clients, in place of --num-clients.
+    """
 
     sizes: tuple[int, ...] = (20, 60)
-    """Numbers of clients, in the place of --num-clients."""
     partitions: tuple[Literal["iid", "non-iid"], ...] = ("iid", "non-iid")
 
 
@@ -42,7 +45,7 @@ def points(settings: Settings) -> list[Point]:
 
 
 def main(settings: Settings) -> None:
-    """Run what is missing, then write tables and figures."""
+    """Compute the missing runs, then write tables and figures."""
     every = points(settings)
     run(settings, every, study("eiffel_tau", ("partition", "model", "size"), MEASURES, every), eiffel.FLAGS)
 

@@ -1,10 +1,10 @@
 """RBCS-F without training, Figs. 2 to 4: queues, time, selections and promises in the world of linear exchange times.
 
-N = 40 clients in four classes, m = 8 a round, available in 80 % of the rounds, beta = 0.15; V = 5, 10, 20, 50 and 100
-beside random selection and FedCS(3). Regret (Definition 1) is a paired difference of round times, on the same draws,
-against one policy: RBCS-F with the true expected times at the largest V, which after few rounds still owes promises
-itself (its `slack`). Under cold start the fair optimum is a Markov decision problem; this reference takes each round's
-contexts as they come. Beside it stands what learning costs: the difference to the truth at the same V.
+N = 40 clients in four classes, m = 8 per round, available in 80 % of the rounds, beta = 0.15; RBCS-F at V = 5, 10, 20,
+50 and 100, beside random selection and FedCS(3). Regret (Definition 1) is a paired difference of round times on the
+same draws, against one policy: RBCS-F with the true expected times at the largest V, which after few rounds has not
+kept all promises itself (its `slack`). Under cold start the fair optimum is a Markov decision problem; this reference
+takes each round's contexts as they come. The cost of learning is the difference to the true times at the same V.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from jfed.results.load import company, schemes
 from jfed.selectors import rbcs_f
 from jfed.sweep import Point, changed, methods
 
-TRUTH = "rbcs-f-true-"  # with a V: the same by true expected times
+TRUTH = "rbcs-f-true-"  # followed by V: RBCS-F with the true expected times
 WEIGHTS = ("5", "10", "20", "50", "100")  # V
 SHOWN = ("uniform", *(f"rbcs-f-{v}" for v in WEIGHTS), "fedcs-3")
 METRICS = {
@@ -42,28 +42,32 @@ METRICS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Command line."""
+    """Flags of this command.
+
+    Attributes:
+        preset: paper: 100 seeds; quick: 10.
+        seeds: number of seeds, counted from 0; the preset's by default.
+        out: folder of results, tables and figures; runs that are finished there are not run again.
+        num_rounds: T; queues at V = 50 and above settle within 5000 rounds, but not within 500.
+        reading: the world as printed (faithful), or corrected: clients that were absent have a cold start, and eta is a
+            binary logarithm.
+        set: further settings by path, such as selector.alpha=0.5 or environment.availability=0.9.
+        data_dir: not used here, since nothing is trained.
+    """
 
     preset: Literal["quick", "paper"] = "paper"
-    """paper is 100 seeds, quick 10."""
     seeds: int | None = None
-    """Seeds 0, 1, ...; the preset's number by default."""
     out: Path = Path("out/rbcs_f_numerical")
-    """Folder of results, tables and figures; what is done there is not done again."""
     num_rounds: int = 500
-    """T; queues at V = 50 and above have not settled after 500 rounds, but after 5000."""
     num_clients: int = 40
     cohort_size: int = 8
     reading: Literal["faithful", "corrected"] = "corrected"
-    """Of the world: cold starts are paid by those who were absent, and eta is a binary logarithm; or as printed."""
     set: tuple[str, ...] = ()
-    """Further settings by path, such as selector.alpha=0.5 or environment.availability=0.9."""
     data_dir: str | None = None
-    """Not used here: nothing is trained."""
 
 
 def points(settings: Settings) -> list[Point]:
-    """Return all schemes, and beside each V its optimum with true times."""
+    """Return all schemes, and for each V also RBCS-F with the true expected times."""
     world = exchange.Options(reading=settings.reading)
     base = Config(settings.num_clients, settings.cohort_size, settings.num_rounds, environment=world)
     names = [*SHOWN, *(TRUTH + v for v in WEIGHTS)]
@@ -74,12 +78,13 @@ def points(settings: Settings) -> list[Point]:
 def per_run(
     results: xr.Dataset, every: Sequence[Point], reading: str, kept: tuple[np.ndarray, np.ndarray]
 ) -> pd.DataFrame:
-    """Return one row per run: what the tables and the claims are made from.
+    """Return one row per run, with all columns that the tables and the claims use; `kept` is that of `promises`.
 
-    `kept` is the share of clients whose rate is at least beta after the last round, `last_violation` the last round
-    after which any client's rate so far is below it. `queue_slope` is per round and relative to the level, over the
-    last fifth of the rounds; `queue_plateau` the mean there; `regret` (Definition 1), `learning` (the same against the
-    truth at the same V) and `bound` (Theorem 3) are in seconds a round. `slack` is the lowest rate minus beta.
+    Column `kept` is the share of clients whose rate is at least beta after the last round, `last_violation` the last
+    round after which any client's rate so far is below it, and `slack` the lowest rate minus beta. `queue_plateau` is
+    the mean over the last fifth of the rounds, `queue_slope` the slope there, per round and relative to that mean.
+    `regret` (Definition 1), `learning` (the same against the true times at the same V) and `bound` (Theorem 3) are in
+    seconds per round.
     """
     horizon, configs = results.sizes["round"], {p.coords["method"]: p.config for p in every}
     names, seeds = results["method"].values.astype(str), results["seed"].values
@@ -96,7 +101,7 @@ def per_run(
     learns = np.char.startswith(names, "rbcs-f-") & ~np.char.startswith(names, TRUTH)
 
     def beyond(reference: Sequence[str]) -> np.ndarray:
-        """Return seconds a round beyond those of a reference on the same seed."""
+        """Return the seconds per round beyond those of a reference on the same seed."""
         theirs = np.array([best[name, seed] for name, seed in zip(reference, seeds, strict=True)])
         return np.where(learns, (time - theirs) / horizon, np.nan)
 
@@ -130,16 +135,19 @@ def per_run(
 
 
 def promised(every: Sequence[Point]) -> float:
-    """Return beta, by which the others are measured too."""
+    """Return RBCS-F's beta, by which the other schemes are measured too."""
     return next(p.config.selector.beta for p in every if isinstance(p.config.selector, rbcs_f.Options))
 
 
 def promises(results: xr.Dataset, beta: float) -> tuple[np.ndarray, np.ndarray]:
-    """Share of the clients whose rate so far is at least beta, (runs, rounds), and the last round after which not all
-    of them are, (runs,).
+    """Return how far the promise of a rate of beta is kept.
+
+    Returns:
+        share of the clients whose rate so far is at least beta, (runs, rounds), and the last round after which not all
+        clients have such a rate, (runs,).
     """
     share, last = [], []
-    for run in range(results.sizes["run"]):  # one at a time: all rates need gigabytes
+    for run in range(results.sizes["run"]):  # one run at a time: the rates of all runs need gigabytes
         (rate,) = rates(results.isel(run=[run]))
         share.append((rate >= beta - ROUNDING).mean(1))
         last.append(last_broken(rate, beta).max())
@@ -147,7 +155,10 @@ def promises(results: xr.Dataset, beta: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def regret_bound(config: Config, delta: float = 0.05) -> float:
-    """Theorem 3 in seconds a round. R is the largest expected time, which bounds the noise; K, never given, is 1."""
+    """Return the bound of Theorem 3 in seconds per round.
+
+    R is the largest expected time, which bounds the noise; K, which the paper never gives, is 1.
+    """
     world, scheme, num_rounds = config.environment, config.selector, config.num_rounds
     theta = world.params(problem(config)).theta
     largest = np.array([1 / world.capacity[0], 1, world.model_bits / world.bandwidth_hz[0]])
@@ -159,7 +170,7 @@ def regret_bound(config: Config, delta: float = 0.05) -> float:
 
 
 def figures(results: xr.Dataset, share: np.ndarray, beta: float, output: Output, title: str) -> None:
-    """Draw Figs. 2, 3 and 4, and whose promise is kept."""
+    """Draw Figs. 2, 3 and 4, and the share of clients whose promise is kept."""
     shown = np.isin(results["method"].values.astype(str), SHOWN)
     results, share = results.isel(run=np.flatnonzero(shown)), share[shown]
     labels = schemes(results)
@@ -183,7 +194,7 @@ def figures(results: xr.Dataset, share: np.ndarray, beta: float, output: Output,
 
 
 def main(settings: Settings) -> None:
-    """Run what is missing, then write tables and figures."""
+    """Compute the missing runs, then write tables and figures."""
     console = Console()
     seeds = settings.seeds if settings.seeds is not None else {"paper": 100, "quick": 10}[settings.preset]
     require(seeds >= 1, f"At least one seed is needed, found {seeds}.")

@@ -1,13 +1,14 @@
 """RBCS-F while a model learns: Figs. 5 (fairness), 6 (rounds) and 7 (time), on Fashion-MNIST or CIFAR-10.
 
-40 clients of 500 images, whose mix of classes is drawn from Dir(gamma_1 1); 8 a round, available in 80 % of the rounds,
-in the world of linear exchange times. Schemes: random, RBCS-F at V = 5, 20, 50, and FedCS(3); for Fig. 5 random
-selection of controlled unfairness, with probabilities from Dir(gamma_2 1).
+40 clients have 500 images each, with a mix of classes drawn from Dir(gamma_1 1). 8 are selected per round; each is
+available in 80 % of the rounds, in the world of linear exchange times. The schemes are random selection, RBCS-F at
+V = 5, 20, 50, and FedCS(3); Fig. 5 has random selection of controlled unfairness, with probabilities from
+Dir(gamma_2 1).
 
 The paper gives neither learning rate nor epochs: 0.01 with momentum 0.9, batches of 40 and 5 epochs, as in the same
-authors' E3CS; the average is over those selected. `--preset paper` is the published size, work for an accelerator (and
-`--dataset cifar10 --model rbcs-f-cifar` the other half); `small` its gamma_1 = 1 on Fashion-MNIST, 100 rounds of
-one epoch and 3 seeds, some two hours on two cores; `quick` a small network on the digits that ship with jfed.
+authors' E3CS; the average is over the selected clients. `--preset paper` is the published size, work for an accelerator
+(and `--dataset cifar10 --model rbcs-f-cifar` its other half); `small` is its gamma_1 = 1 on Fashion-MNIST, 100 rounds
+of one epoch and 3 seeds, some two hours on two cores; `quick` is a small network on the digits that ship with jfed.
 """
 
 import math
@@ -39,23 +40,26 @@ from jfed.sweep import Point, methods
 
 SCHEMES = ("uniform", "rbcs-f-5", "rbcs-f-20", "rbcs-f-50", "fedcs-3")
 GAMMA2 = ("dirichlet-10", "dirichlet-1", "dirichlet-0.5", "dirichlet-0.1")
-NAMES = {"schemes": "training", "fairness": "fairness"}  # of the two studies, as claims name their runs
-EARLY = 0.5  # share of the time of the fastest run of a seed
+NAMES = {"schemes": "training", "fairness": "fairness"}  # study -> the name that claims give its runs
+EARLY = 0.5  # as a share of the time that the seed's fastest run takes
 
 
 @dataclass(frozen=True)
 class Settings(Shared):
-    """Command line; the defaults are those of the preset."""
+    """Flags of this command; the preset gives their defaults.
+
+    Attributes:
+        gamma1: concentrations of the clients' classes; inf: the same mix of classes for all clients.
+        epochs: local epochs of every client in every round.
+    """
 
     schemes: tuple[str, ...] = (*SCHEMES, *GAMMA2)
     gamma1: tuple[float, ...] = (1.0, 10.0, math.inf)
-    """Concentrations of the clients' classes; inf: all classes alike."""
     num_clients: int = 40
     cohort_size: int = 8
     num_rounds: int = 500
     samples_per_client: int = 500
     epochs: int = 5
-    """Of every client, every round."""
     test_fraction: float = 0.0
     test_set: Literal["reserved", "official"] = "official"
     missing: Reading = "selected"
@@ -87,16 +91,17 @@ def points(settings: Settings) -> list[Point]:
 
 
 def _placed(point: Point, gamma: float) -> Point:
-    """Return the point with what sets it apart: Fig. 5 is a study of its own."""
+    """Return the point with its study and gamma_1 as coordinates; Fig. 5 is a study of its own."""
     study = "fairness" if point.coords["method"].startswith("dirichlet-") else "schemes"
     return Point(point.config, point.coords | {"study": study, "gamma_1": gamma})
 
 
 def columns(target: float, results: xr.Dataset) -> dict[str, Any]:
-    """Return what claims need beside accuracy; `rounds to target` are those to the highest of the targets.
+    """Return the columns that claims need beside accuracy; `rounds to target` counts rounds to the highest target.
 
-    `area_early` is the mean accuracy over time up to half of what the fastest run of the seed takes, before the first
-    evaluation 0; `jitter` the deviation of the steps of accuracy over the last 100 rounds.
+    `area_early` is the mean accuracy over the first half of the time that the seed's fastest run takes, counted as 0
+    before the first evaluation; `jitter` is the standard deviation of the changes between the evaluations of the last
+    100 rounds.
     """
     accuracy, evaluated = results["test_accuracy"].values, results["eval_round"].values
     time = np.cumsum(results["round_time_s"].values.astype(float), 1)
@@ -124,7 +129,7 @@ def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Seque
 
 
 def main(settings: Settings) -> None:
-    """Run what is missing, then write tables and figures."""
+    """Compute the missing runs, then write tables and figures."""
     require(len(settings.targets) > 0, "Give at least one of --targets.")
     study = Study(
         name="rbcs_f_training",

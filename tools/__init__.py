@@ -1,1 +1,1 @@
-"""Writers of the documents that are made by code."""
+"""Commands that write the generated documents."""

@@ -1,4 +1,4 @@
-"""A verdict for every published claim: reads reproduction/*.csv, writes experiments/README.md."""
+"""Judge every published claim on experiments/reproduction/*.csv, and write experiments/README.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ its claims; the commands there made the runs, with `--out` and then `python -m t
 
 
 def document(found: dict[str, pd.DataFrame]) -> str:
-    """Return the reproduction table as Markdown."""
+    """Return the whole document as Markdown, from per-run tables by experiment."""
     verdicts = judge_all(found)
     text = [INTRODUCTION]
     for paper in dict.fromkeys(v.claim.paper for v in verdicts):
@@ -56,10 +56,10 @@ def _paper(paper: str, verdicts: Sequence[Verdict]) -> list[str]:
 
 @dataclass(frozen=True)
 class Settings:
-    """Command line."""
+    """Command-line settings."""
 
     take: tuple[Path, ...] = ()
-    """The --out of experiments whose per-run tables are taken over first."""
+    """The --out of experiments, whose per-run tables are first copied into experiments/reproduction."""
 
 
 def main(settings: Settings) -> None:

@@ -1,7 +1,7 @@
-"""The README's table of schemes and worlds: what each scheme is and needs, and where it runs.
+"""Write the README's table of schemes and worlds: a description of each scheme, its needs, and the worlds it runs in.
 
-It is written between two marks. Every pair is tried: its settings are checked as those of any run, with training if it
-is refused without.
+It is written between two marks. Every pair is checked as the settings of a run are, with training if it is refused
+without.
 """
 
 import sys
@@ -24,12 +24,12 @@ TRAINING = jfed.Training(samples_per_client=35, test_set="official", test_fracti
 
 
 def row(key: str, entry: catalog.Entry) -> str:
-    """Return one scheme's line."""
+    """Return one scheme's line of the table."""
     number = entry.name.meaning
     example = key.replace("NUMBER", EXAMPLES.get(entry.name.name, "0.5"))
     options = catalog.scheme(example)
     words = (sys.modules[type(options).__module__].__doc__ or "").splitlines()[0].rstrip(".")
-    if not number and not catalog.has_modes(example):  # several names of one file
+    if not number and not catalog.has_modes(example):  # several names of one module
         own = [f"{f.name} {getattr(options, f.name)}" for f in fields(options) if getattr(options, f.name) != f.default]
         words += f" ({', '.join(own)})" if own else ""
     tried = {world: _tried(example, world) for world in WORLDS}
@@ -53,7 +53,7 @@ def _tried(example: str, world: str) -> str:
 
 
 def table() -> str:
-    """Return the whole table, with its marks."""
+    """Return the whole table between its marks."""
     lines = [f"| scheme | what it is | number | needs | {' | '.join(WORLDS)} |", "|---" * (4 + len(WORLDS)) + "|"]
     known = {key: entry for key, entry in catalog.shipped("selector").items() if entry.name.name in key}
     lines += [row(key, entry) for key, entry in sorted(known.items(), key=lambda item: bool(item[1].name.number))]
@@ -61,18 +61,18 @@ def table() -> str:
 
 
 def renewed(text: str) -> str:
-    """Return the README with this table in the place of the one that it has."""
+    """Return the README's text with its table replaced by this one."""
     before, _, rest = text.partition(MARKS[0])
     return before + table() + rest.partition(MARKS[1])[2]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Command line."""
+    """Command-line settings: none."""
 
 
 def main(_: Settings) -> None:
-    """Write the table."""
+    """Write the table into README.md."""
     README.write_text(renewed(README.read_text()))
     print(f"wrote {README}")
 

@@ -1,1 +1,1 @@
-"""Shared by the commands for CS-UCB."""
+"""Code that the CS-UCB commands share."""

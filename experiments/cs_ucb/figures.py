@@ -19,10 +19,10 @@ def ideal_figures(parts: Ideal, runs: pd.DataFrame, output: Output, title: str) 
     """Draw Fig. 1 at N = 5 (or the first N), and Fig. 3.
 
     Args:
-        parts: results, gap and regret, (runs, rounds), of each number of channels.
-        runs: rows of all of them, schemes in the order of legends.
-        output: where to.
-        title: what the setting is.
+        parts: results, gap and regret (the latter two (runs, rounds)) of each number of channels.
+        runs: rows of all parts, with schemes in the order of legends.
+        output: the command's output.
+        title: description of the setting.
     """
     bits = f"{runs.model_bits.iloc[0]:g}"
     n = FIRST if FIRST in parts else next(iter(parts))
@@ -42,8 +42,9 @@ def ideal_figures(parts: Ideal, runs: pd.DataFrame, output: Output, title: str) 
 def quota_figures(
     results: xr.Dataset, rate: np.ndarray, quotas: Sequence[float], runs: pd.DataFrame, output: Output, title: str
 ) -> None:
-    """Figs. 4 and 5: the gap, and each client's share of the rounds, (runs, rounds, clients); and the queues behind
-    them. Arguments as above.
+    """Draw Fig. 4, the gap, Fig. 5, each client's share of the rounds, and the queues behind them.
+
+    `rate` is (runs, rounds, clients); the other arguments are those of `ideal_figures`.
     """
     bits = f"{runs.model_bits.iloc[0]:g}"
     order, rounds = list(dict.fromkeys(runs.scheme)), results["round"].values
@@ -78,7 +79,7 @@ def scaling_figures(runs: pd.DataFrame, output: Output, title: str) -> None:
 
 
 def _over(runs: pd.DataFrame, metric: str, setting: str) -> dict[str, np.ndarray]:
-    """Return (seeds, values of the setting) for each scheme."""
+    """Return the metric of each scheme, (seeds, values of the setting)."""
     return {
         str(name): group.pivot(index="seed", columns=setting, values=metric).to_numpy()
         for name, group in runs.groupby("scheme", sort=False)

@@ -1,4 +1,4 @@
-"""CS-UCB's experiments run by run: times, failures, gaps to both references, and promises kept."""
+"""Rows of CS-UCB's runs: times, failures, gaps to both references, and promises kept."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,11 @@ from jfed.measures.quotas import last_broken
 from jfed.results.load import company, schemes
 
 BEST = "cs-ucb-best"
-LOOKS = (50, 200, 1000, 5000)  # rounds at which the gap is compared
+LOOKS = (50, 200, 1000, 5000)  # rounds after which the gap is compared
 
 
 def base(results: xr.Dataset, experiment: str) -> pd.DataFrame:
-    """Return what every study's rows begin with; times in seconds."""
+    """Return the columns that the rows of all studies share; times are in seconds."""
     names = [name for name in ("model_bits", "num_channels", "rho") if name in results.coords]
     columns = {
         "experiment": experiment,
@@ -35,7 +35,7 @@ def gaps(results: xr.Dataset, expected_s: np.ndarray) -> tuple[np.ndarray, np.nd
     """Return the cumulative gaps to the paper's reference and to the best super arm on the same draws, (runs, rounds).
 
     Args:
-        results: of one (m_0, N) of the ideal study.
+        results: runs of one (m_0, N) of the ideal study.
         expected_s: mean time of each client, for each seed in rising order, (seeds, K).
     """
     spent = np.cumsum(results["round_time_s"].values.astype(float), 1)
@@ -48,8 +48,9 @@ def gaps(results: xr.Dataset, expected_s: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def ideal(results: xr.Dataset, gap: np.ndarray, regret: np.ndarray) -> pd.DataFrame:
-    """Rows of one setting of the ideal study; `regret_late` is that of the second half, `regret_early` of the second
-    quarter.
+    """Return the rows of one setting of the ideal study.
+
+    `regret_late` is the regret of the second half of the rounds, `regret_early` that of the second quarter.
     """
     horizon = results.sizes["round"]
     at = {f"gap_{look}": gap[:, look - 1] if look <= horizon else np.nan for look in LOOKS}
@@ -62,7 +63,7 @@ def ideal(results: xr.Dataset, gap: np.ndarray, regret: np.ndarray) -> pd.DataFr
 
 
 def references(config: Config, quotas: Sequence[float], seeds: Sequence[int]) -> pd.DataFrame:
-    """Return seconds a round of the program (23) for each seed, with the paper's rewards and with honest ones."""
+    """Return each seed's seconds per round by the program (23), with the paper's rewards and with honest ones."""
     world, drawn, rows = config.environment, jfed.outcomes(config, seeds), []
     available = [world.availability] * config.num_clients
     for seed, latency, mean in zip(seeds, drawn.latency_s, drawn.expected_latency_s[:, 0], strict=True):
@@ -76,8 +77,8 @@ def references(config: Config, quotas: Sequence[float], seeds: Sequence[int]) ->
 def quota(results: xr.Dataset, rate: np.ndarray, quotas: Sequence[float], known: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of one m_0 of the study of quotas; `rate` is each client's share of the rounds so far.
 
-    `slack` is the smallest client's rate beyond its quota after T rounds, `slack_1` client 1's, and `last_violation`
-    the last round after which anybody's rate so far is below its quota.
+    `slack` is the smallest excess of a client's rate over its quota after T rounds, `slack_1` that of client 1, and
+    `last_violation` the last round after which any client's rate so far is below its quota.
     """
     frame = base(results, "cs_ucb_q_numerical").merge(known, on="seed", how="left", validate="many_to_one")
     slack = rate[:, -1] - np.array(quotas)

@@ -1,1 +1,1 @@
-"""Shared by the commands for E3CS."""
+"""Code that the E3CS commands share."""

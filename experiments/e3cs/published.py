@@ -1,6 +1,6 @@
-"""Tables II and III of E3CS as printed, and what came out here beside them.
+"""Tables II and III of E3CS as printed, and Markdown that sets the results of jfed beside them.
 
-One seed each in the paper; NEVER is its NaN, an accuracy that was not reached within 400 (II) or 2500 (III) rounds.
+The paper has one seed each; `NEVER` is its NaN, an accuracy that was not reached within 400 (II) or 2500 (III) rounds.
 """
 
 import math
@@ -59,17 +59,17 @@ TABLE_3: dict[str, dict[str, Printed]] = {
 
 @dataclass(frozen=True)
 class Experiment:
-    """A published table, and the runs that stand beside it.
+    """A published table, and the runs that are compared with it.
 
     Attributes:
-        title: heading.
-        printed: the table.
+        title: heading of the section.
+        printed: the numbers of the table, by algorithm and scheme.
         horizon: rounds in the paper.
-        targets: its accuracies in percent.
-        csv: per-run table in `reproduction/`.
-        command: what made it.
-        rounds: rounds of those runs.
-        notes: what differs, what was not run, and what that would take.
+        targets: the table's accuracies in percent.
+        csv: per-run table of the runs in `reproduction/`.
+        command: command that made the runs.
+        rounds: rounds of the runs.
+        notes: differences to the paper, the parts that were not run, and their cost.
     """
 
     title: str
@@ -83,7 +83,7 @@ class Experiment:
 
 
 def section(experiment: Experiment, folder: Path) -> list[str]:
-    """Return Markdown lines; a published table of which nothing was run says so."""
+    """Return the Markdown lines of a table: the runs beside the printed numbers, if there are runs, and the notes."""
     lines = ["", f"## {experiment.title}", ""]
     path = folder / experiment.csv
     if path.exists():
@@ -124,7 +124,10 @@ def _beside(experiment: Experiment, partition: str, algorithm: str, k: int, runs
 
 
 def _ratios(experiment: Experiment, column: int, algorithm: str, runs: pd.DataFrame) -> list[str]:
-    """Return Random over FedCS, where every seed of both got there: it depends less on the level than rounds do."""
+    """Return the ratio of Random's rounds to FedCS's, for targets that every seed of both reached.
+
+    The ratio depends less on the level of accuracy than the rounds do.
+    """
     lines = []
     for i, target in enumerate(experiment.targets):
         name = f"rounds to {target} %"

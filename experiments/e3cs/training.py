@@ -1,7 +1,7 @@
-"""E3CS and its rivals while a model learns: what the experiments on EMNIST letters and CIFAR-10 share.
+"""E3CS and its rivals while a model learns: the code that the experiments on EMNIST letters and CIFAR-10 share.
 
-Each combination of partition, algorithm and cohort size is a setting with tables and figures of its own; in it, the
-schemes meet the same data, initial models, minibatches and failures on each seed.
+Each combination of partition, algorithm and cohort size is a setting with tables and figures of its own. Within a
+setting, all schemes get the same data, initial models, minibatches and failures on each seed.
 """
 
 from collections.abc import Sequence
@@ -27,21 +27,25 @@ SCHEMES = ("uniform", "fedcs", "pow-d", "e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-
 
 @dataclass(frozen=True)
 class Settings(Shared):
-    """Command line; the defaults are those of the preset."""
+    """Flags of the E3CS commands; the preset gives their defaults.
+
+    Attributes:
+        mode: E3CS as published (faithful), or corrected (exact sampling, clipped exponent).
+        partitions: iid, primary (80 % of a client's images have one label), dirichlet (set by
+            training.partition_options) or natural.
+        algorithms: fedavg, fedprox.
+        cohort_sizes: values of k; those after the first run with the first algorithm only, as in Fig. 7.
+        prox: FedProx's coefficient (gamma in the paper).
+    """
 
     schemes: tuple[str, ...] = SCHEMES
     mode: Mode = "faithful"
-    """E3CS as published, or corrected (exact sampling, clipped exponent)."""
     partitions: tuple[str, ...] = ("primary",)
-    """iid, primary (of a client's images 80 % have one label), dirichlet (by training.partition_options) or natural."""
     algorithms: tuple[str, ...] = ("fedavg",)
-    """fedavg, fedprox."""
     cohort_sizes: tuple[int, ...] = (20,)
-    """k; sizes after the first run with the first algorithm only, as in Fig. 7."""
     num_clients: int = 100
     samples_per_client: int = 500
     prox: float = 0.5
-    """FedProx's coefficient (gamma in the paper)."""
 
 
 def points(settings: Settings) -> list[Point]:
@@ -75,12 +79,12 @@ def _points(settings: Settings, partition: str, algorithm: str, cohort_size: int
 
 
 def columns(results: xr.Dataset) -> dict[str, Any]:
-    """Return what claims need beside accuracy."""
+    """Return the columns that claims need beside accuracy."""
     return {"mode": results["mode"].values, "cep": results["num_succeeded"].values.sum(1)}
 
 
 def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
-    """Draw Figs. 3 and 4, of training runs."""
+    """Draw Figs. 3 and 4 from training runs."""
     rates, selected = success_rates(points), f"Selections ({title})"
     return {
         "participation": participation(results, order, f"Success ratio and participation ({title})"),
@@ -90,7 +94,7 @@ def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Seque
 
 
 def study(name: str) -> Study:
-    """Return what the report on a data set is about."""
+    """Return the description of the report on a data set."""
     names = {"emnist_letters": "emnist_e3cs", "cifar10": "cifar_e3cs"}
     return Study(
         name=names.get(name, f"{name}_e3cs"),
@@ -102,6 +106,6 @@ def study(name: str) -> Study:
 
 
 def main(settings: Settings) -> None:
-    """Run what is missing, then write tables and figures."""
+    """Compute the missing runs, then write tables and figures."""
     flags = ("num_clients", "cohort_size", "training.partition", "training.algorithm")
     run(settings, points(settings), study(dataset(settings.dataset, settings.data_dir).name), flags)

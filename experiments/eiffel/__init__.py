@@ -1,1 +1,1 @@
-"""What the commands for Eiffel share."""
+"""Code that the Eiffel commands share."""

@@ -1,4 +1,4 @@
-"""Tables 3, 4 and 5 of Eiffel as printed, for the squared SVM on MNIST, and what came out here beside them."""
+"""Tables 3, 4 and 5 of Eiffel as printed, for the squared SVM on MNIST, and Markdown that compares jfed's results."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def _head(*cells: str) -> list[str]:
 
 
 def fairness(runs: Any) -> list[str]:
-    """Return Table 3; our skewness is that of a population."""
+    """Return the Markdown lines of Table 3; our skewness is that of a population."""
     columns = ("mean_loss", "worst10", "best10", "loss_variance", "skewness")
     names = ("average loss, %", "worst 10 %", "best 10 %", "variance", "skewness", "clients a round")
     lines = ["Table 3, 100 clients, one label each: mean over seeds \\| printed.", "", *_head("mode", "scheme", *names)]
@@ -58,7 +58,7 @@ def fairness(runs: Any) -> list[str]:
 
 
 def local_steps(runs: Any) -> list[str]:
-    """Return Table 4."""
+    """Return the Markdown lines of Table 4."""
     title = (
         "Table 4, a budget of 15 s: mean over seeds (over steps instead of rounds) \\| printed, in the order printed."
     )
@@ -76,7 +76,7 @@ def local_steps(runs: Any) -> list[str]:
 
 
 def beyond_centralised(runs: Any) -> list[str]:
-    """Return Table 5."""
+    """Return the Markdown lines of Table 5."""
     title = "Table 5, loss beyond that of descent on one machine, in hundredths: mean over seeds \\| printed."
     lines = [title, "", *_head("partition", "scheme", "adaptive tau", *(f"tau = {tau}" for tau in TAUS[1:]))]
     for partition, printed in TABLE_5.items():
@@ -94,7 +94,7 @@ def beyond_centralised(runs: Any) -> list[str]:
 
 
 def sections(folder: Path) -> list[str]:
-    """Return Markdown lines; a table of which nothing was run is left out."""
+    """Return the Markdown lines of all tables that have runs, and the notes."""
     lines = ["", "## Eiffel's SVM on MNIST (Tables 3 to 5)", ""]
     for name, table in (("fairness", fairness), ("tau", local_steps), ("accuracy", beyond_centralised)):
         path = folder / f"eiffel_{name}.csv"

@@ -1,4 +1,4 @@
-"""What Eiffel's experiments measure of each run, and how they show it over a setting such as tau or the budget."""
+"""Measures of Eiffel's runs, and tables and figures of them over a setting such as tau or the budget."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -43,11 +43,11 @@ def taus(results: xr.Dataset) -> np.ndarray:
 
 
 def columns(points: Sequence[Point], results: xr.Dataset) -> dict[str, Any]:
-    """Return fairness of losses and (by name) of accuracies, tau and what was spent.
+    """Return fairness of losses and (with the prefix `accuracy_`) of accuracies, tau and costs of each run.
 
-    `average_tau` is the mean over rounds, `average_tau_weighted` over steps (sum tau^2 / sum tau), as Wang's code has
-    it; `communication` is participants times aggregations times seconds of an exchange (expected). `points` are those
-    of the results.
+    `average_tau` is the mean over rounds, `average_tau_weighted` that over steps (sum tau^2 / sum tau), as in Wang's
+    code; `communication` is participants times aggregations times expected seconds of an exchange. `points` must
+    include those of the results.
     """
     worlds = {digest(p.config): p.config.environment for p in points}
     exchange_s = [worlds[name].transfers * worlds[name].exchange_s[0] for name in results["config"].values.tolist()]
@@ -90,7 +90,7 @@ def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Seque
 
 
 def study(name: str, settings: tuple[str, ...], measures: Sequence[str], points: Sequence[Point]) -> Study:
-    """Return what `training.run` needs to know of an experiment with these points."""
+    """Return the description of the report of an experiment with these points, comparing schemes by `measures`."""
     chosen = {measure: MEASURES[measure] for measure in measures}
     worse = tuple(m for m in chosen if m in WORSE_IF_MORE)
     return Study(
@@ -99,8 +99,11 @@ def study(name: str, settings: tuple[str, ...], measures: Sequence[str], points:
 
 
 def frame(settings: Settings, points: Sequence[Point], name: str, keep: Sequence[str]) -> pd.DataFrame:
-    """Run what is missing; one row per run, with the coordinates in `keep` as columns."""
-    require(not settings.sweep and not settings.tune_seeds, "This experiment sweeps by itself: --sweep has no place.")
+    """Compute the missing runs and return one row per run, with the coordinates in `keep` as columns."""
+    require(
+        not settings.sweep and not settings.tune_seeds,
+        "This experiment is a sweep: leave out --sweep and --tune-seeds.",
+    )
     points = further(points, settings)
     results = computed(settings, points, FLAGS)
     clients = results["times_selected"].notnull().sum("client").values
@@ -114,15 +117,15 @@ def frame(settings: Settings, points: Sequence[Point], name: str, keep: Sequence
 def over(
     runs: pd.DataFrame, x: str, curve: str, panels: Mapping[str, str], xlabel: str, title: str
 ) -> Figure:  # fmt: skip
-    """Draw panels of columns over another column, one curve for each value of a third; flat where a curve has one row.
+    """Draw a panel per metric over the column `x`, with a curve per value of `curve`; a curve without x is flat.
 
     Args:
         runs: one row per (curve, x, seed); x is NaN where a curve does not depend on it.
         x: column of the horizontal axis.
         curve: column that names curves.
-        panels: columns, and what the figure calls them.
-        xlabel: what x is.
-        title: what the setting is.
+        panels: metrics, with their names in the figure.
+        xlabel: label of the horizontal axis.
+        title: title of the figure.
     """
     places = np.unique(runs[x].dropna().to_numpy(float))
 
@@ -142,7 +145,7 @@ def over(
 def compared(
     runs: pd.DataFrame, metric: str, baseline: str, title: str, stem: str, output: Output, console: Console
 ) -> None:  # fmt: skip
-    """Lay out schemes against one of them."""
+    """Write and print the comparison of the schemes with one of them."""
     comparisons = compare(runs, metric, baseline=baseline, higher_is_better=metric not in WORSE_IF_MORE)
     table = comparisons_table(comparisons, f"{MEASURES[metric]} ({title})")
     output.table(table, stem)
@@ -150,7 +153,7 @@ def compared(
 
 
 def written(runs: pd.DataFrame, settings: Settings) -> str:
-    """Write the table of runs; what titles say of the data."""
+    """Write the table of runs, and return the data set's name in titles."""
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)
     runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
     return dataset(settings.dataset, settings.data_dir).title

@@ -1,4 +1,4 @@
-"""What Eiffel's experiments share: edge devices under a time budget, and the schemes. `eiffel_report` has the rest."""
+"""Flags and points that Eiffel's experiments share: edge devices under a time budget, and the schemes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,32 +27,38 @@ SELECTORS = {
     "q-ffl": "uniform",
     "adaptive-fl": "everybody",
 }
-"""Whom each scheme selects: q-FFL is q-FedAvg over clients drawn at random, adaptive FL has everybody."""
+"""Selector of each scheme: q-FFL is q-FedAvg over random clients, and adaptive FL selects all clients."""
 FLAGS = ("num_clients", "cohort_size", "controller.budgets", "controller.fixed", "controller.phi")
-"""Settings that have flags of their own, or are part of what is studied."""
+"""Paths of settings that have flags of their own, or are part of a study."""
 
 
 @dataclass(frozen=True)
 class Settings(Shared):
-    """Flags of Eiffel's experiments; the defaults are those of the preset."""
+    """Flags of Eiffel's experiments; the preset gives their defaults.
+
+    Attributes:
+        preset: quick: the SVM on shipped digits, a minute or two; small: on MNIST; paper: a network on CIFAR-10, for a
+            GPU.
+        mode: faithful: the index as printed, and costs that add up over clients; corrected: see
+            `jfed/controllers/eiffel.py`.
+        cohort_size: number of clients that the rivals select, and of average clients that Eiffel's budget for a round
+            pays for; half of all clients by default.
+        budget: seconds of simulated time; with costs that add up over clients, seconds per client.
+        power: compute powers, dealt to the clients in turn, like labels: the same on every seed. The paper gives none.
+        demand: range of the clients' resource demands; the paper gives none.
+        samples: images of all clients together.
+        num_rounds: largest number of rounds; a run ends when its budget is spent.
+    """
 
     preset: Literal["quick", "small", "paper"]
-    """quick: the SVM on shipped digits, a minute or two; small: on MNIST; paper: a network on CIFAR-10, for a GPU."""
     mode: Literal["faithful", "corrected"] = "corrected"
-    """faithful: the index as printed, costs that add up over clients; corrected: see `jfed/controllers/eiffel.py`."""
     num_clients: int = 100
     cohort_size: int | None = None
-    """Clients that the rivals select, and that Eiffel's budget of a round would pay for; half of them by default."""
     budget: float = 15.0
-    """Seconds; with costs that add up over clients, seconds of each of them."""
     power: tuple[float, ...] = (1.0, 1.5, 2.0)
-    """Compute powers, dealt to the clients in turn, as labels are: the same on every seed. The paper gives none."""
     demand: tuple[float, float] = (0.5, 1.5)
-    """Range of the clients' resource demands; the paper gives none."""
     samples: int = 60000
-    """Images of all clients together."""
     num_rounds: int = 500
-    """At most; a run ends when its budget is spent."""
     eval_every: int = 1
     test_fraction: float = 0.0
     test_set: Literal["reserved", "official"] = "official"
@@ -63,15 +69,15 @@ class Settings(Shared):
 
     @property
     def selected(self) -> int:
-        """Return k."""
+        """Return the cohort size: that of the flag, or half of the clients."""
         return max(self.num_clients // 2, 1) if self.cohort_size is None else self.cohort_size
 
     def phi(self) -> float:
-        """Return phi as the public code sets it: by the model."""
+        """Return phi, which the public code chooses by the model."""
         return 0.025 if self.model == "svm" else 5e-5
 
     def controller(self, budget: float, fixed: int = 0) -> adaptive.Options:
-        """Return the control of tau under a budget."""
+        """Return the options of the controller of tau under a budget."""
         whole = budget * self.num_clients if self.mode == "faithful" else budget
         delta = {"budgets": (float(whole),), "phi": self.phi(), "fixed": fixed}
         return jfed.replace(control.MODES[self.mode], delta)
@@ -84,7 +90,7 @@ class Settings(Shared):
             data: iid, or non-iid: one label for each client.
             budget: of time, seconds.
             fixed: tau; 0 is adaptive.
-            k: instead of `selected`.
+            k: cohort size, in place of `selected`.
         """
         require(self.num_clients >= 1, f"There must be at least one client, found K = {self.num_clients}.")
         require(self.num_rounds >= 1, f"There must be at least one round, found T = {self.num_rounds}.")
@@ -108,7 +114,7 @@ class Settings(Shared):
         )
 
     def point(self, scheme: str, data: str, label: str = "", budget: float | None = None, **which: Any) -> Point:
-        """Return one scheme by the name that tables use."""
+        """Return the point of one scheme, under `label` or the scheme's own name."""
         made = self.config(scheme, data, self.budget if budget is None else budget, **which)
         coords: dict[str, Any] = {"method": label or scheme, "mode": self.mode, "partition": data, "model": self.model}
         return Point(made, coords)
@@ -118,9 +124,9 @@ def presets(settings: type[Any], name: str, further: Mapping[str, Mapping[str, A
     """Return the three presets of an experiment.
 
     Args:
-        settings: the experiment's class.
-        name: of the experiment, for `--out`.
-        further: its own defaults, by preset.
+        settings: the experiment's class of settings.
+        name: name of the experiment, for the default of `--out`.
+        further: the experiment's own defaults, by preset.
     """
     shared: dict[str, dict[str, Any]] = {
         "quick": {"dataset": "digits", "model": "svm", "seeds": 5, "num_clients": 20, "samples": 1420, "batch_size": 20,

@@ -1,1 +1,1 @@
-"""What several experiments have in common."""
+"""Code that several experiments share."""

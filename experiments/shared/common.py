@@ -1,4 +1,4 @@
-"""What every experiment's command shares: the command line, and where output goes."""
+"""Parts that all experiment commands share: the command line and the output files."""
 
 import argparse
 import sys
@@ -18,7 +18,12 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Output:
-    """Files that a command leaves, by kind, in the order in which it made them."""
+    """The output folder of a command, and the tables and figures that it has written there.
+
+    Attributes:
+        out: the output folder.
+        files: the written files, in the order of writing.
+    """
 
     out: Path
     files: list[Path] = field(default_factory=list)
@@ -32,7 +37,7 @@ class Output:
         self.files.extend(save(figure, self.out / "figures", stem))
 
     def tell(self, console: Console, results: Sequence[Path] = ()) -> None:
-        """Print where everything is; results are in `out`, or in folders of their own."""
+        """Print where the files are; `results` names the folders of results, by default `out`."""
         console.print()
         for folder in results or [self.out]:
             console.print(f"Results  {folder / 'results'}  (read them with jfed.load({str(folder)!r}))")
@@ -50,7 +55,7 @@ def show(table: Table, console: Console) -> None:
 
 
 def _preset(arguments: Sequence[str], names: Sequence[str]) -> str:
-    """Return what --preset says; the first name if it says nothing that tyro would take."""
+    """Return the value of --preset, or the first name if it is missing or unknown (tyro then reports it)."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--preset", default=names[0])
     chosen = parser.parse_known_args(arguments)[0].preset
@@ -58,12 +63,12 @@ def _preset(arguments: Sequence[str], names: Sequence[str]) -> str:
 
 
 def command(main: Callable[[S], None], settings: type[S] | Mapping[str, S]) -> None:
-    """Run an experiment from the command line; a user's mistake ends in one sentence.
+    """Run an experiment from the command line; a user's mistake ends it with one sentence.
 
     Args:
-        main: what to run.
-        settings: the dataclass of the settings, or presets, of which the first is the default: the others are chosen
-            by --preset, and every flag has the preset's value by default.
+        main: the experiment, a function of its settings.
+        settings: the dataclass of the settings, or presets by name. --preset chooses a preset (by default the first),
+            which gives all flags their defaults.
     """
     try:
         import tyro
@@ -87,5 +92,5 @@ def command(main: Callable[[S], None], settings: type[S] | Mapping[str, S]) -> N
     except Unfinished as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        print("\nStopped. What is done is kept: the same command goes on from there.", file=sys.stderr)
+        print("\nStopped. Finished work is kept: run the same command again to resume.", file=sys.stderr)
         sys.exit(130)

@@ -1,4 +1,4 @@
-"""Figures that several experiments draw: who is selected, how many models return, how accuracy grows."""
+"""Figures of several experiments: which clients are selected, how many models return, and how accuracy grows."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ COSTS = {
 
 
 def success_rates(points: Sequence[Point]) -> tuple[float, ...]:
-    """Return the classes of the volatile world that all points share."""
+    """Return the success rate of each class of clients in the volatile world that all points share."""
     return points[0].config.environment.success_rates
 
 
@@ -41,7 +41,7 @@ def rates(results: xr.Dataset) -> np.ndarray:
 
 
 def selections(results: xr.Dataset, order: Sequence[str], rates: Sequence[float], title: str) -> Figure:
-    """Draw Fig. 3: how often each client was selected, by success rate, seeds pooled."""
+    """Draw E3CS's Fig. 3: how often each client was selected, by success rate, seeds pooled."""
     counts = by_scheme(results, results["times_selected"].values, order)
     classes = by_scheme(results, results["client_class"].values, order)
     panels = {s: {f"{rate:g}": counts[s][classes[s] == c] for c, rate in enumerate(rates)} for s in order}
@@ -49,7 +49,7 @@ def selections(results: xr.Dataset, order: Sequence[str], rates: Sequence[float]
 
 
 def selection_map(results: xr.Dataset, order: Sequence[str], rates: Sequence[float], title: str) -> Figure:
-    """Draw the same client by client; a class's most selected client of each seed comes first."""
+    """Draw each client's share of the rounds; within a class, each seed's most selected client comes first."""
     counts, classes = results["times_selected"].values, results["client_class"].values
     ranked = np.lexsort((-counts, classes))
     shares = np.take_along_axis(counts, ranked, 1) / results.sizes["round"]
@@ -58,7 +58,7 @@ def selection_map(results: xr.Dataset, order: Sequence[str], rates: Sequence[flo
 
 
 def participation(results: xr.Dataset, order: Sequence[str], title: str) -> Figure:
-    """Draw Fig. 4: share of the cohorts that returned so far, and how many models that is."""
+    """Draw E3CS's Fig. 4: the share of selected clients that returned so far, and the number of returned models."""
     returned = np.cumsum(results["num_succeeded"].values, 1)
     chosen = np.cumsum(results["num_selected"].values, 1)
     panels = {
@@ -69,14 +69,14 @@ def participation(results: xr.Dataset, order: Sequence[str], title: str) -> Figu
 
 
 def until_over(results: xr.Dataset, evaluated: NDArray[np.int32]) -> int:
-    """Return how many evaluations there were until every run was over: a budget ends runs before the last round."""
+    """Return the number of evaluations up to the end of the last run; a budget can end runs before the last round."""
     ended = results["ended_round"].values if "ended_round" in results else np.zeros(1)
     last = evaluated[-1] if (ended == 0).any() else ended.max()
     return int(np.searchsorted(evaluated, last)) + 1
 
 
 def accuracy(results: xr.Dataset, order: Sequence[str], title: str) -> dict[str, Figure]:
-    """Draw Figs. 5 and 6, and test accuracy against its cost: rounds, models sent, local steps and time."""
+    """Draw test accuracy over rounds (E3CS's Figs. 5 and 6), and over returned models, local steps and time."""
     values, evaluated = results["test_accuracy"].values, results["eval_round"].values
     shown = slice(until_over(results, evaluated))
     curves = by_scheme(results, values[:, shown], order)
@@ -85,7 +85,7 @@ def accuracy(results: xr.Dataset, order: Sequence[str], title: str) -> dict[str,
     for stem, (name, xlabel) in COSTS.items():
         each = results[name].values.astype(float)
         if stem == "time" and np.ptp(each) == 0:
-            continue  # rounds by another name
+            continue  # all rounds take equally long: the figure over rounds shows the same
         spent = np.cumsum(each, 1)[:, evaluated - 1]
         grid = cost_grid(spent)
         curves = by_scheme(results, against(spent, values, grid), order)

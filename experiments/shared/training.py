@@ -1,4 +1,4 @@
-"""What every experiment with training shares: flags, runs, and the way from runs to tables and figures."""
+"""Parts that all experiments with training share: flags, runs, and the way from runs to tables and figures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,54 +24,62 @@ from jfed.sweep import Point, changed, coordinate, product
 
 @dataclass(frozen=True)
 class Settings:
-    """Command line; the defaults are those of the preset."""
+    """Flags of all experiments with training; the preset gives their defaults.
+
+    Attributes:
+        preset: quick: shipped digits, a minute or two on two cores; small: the real data, hours; paper: the whole
+            study.
+        out: folder of results, tables and figures; runs that are finished there are not run again.
+        dataset: digits ships with jfed; for mnist, fashion-mnist, emnist-letters and cifar10 see `jfed data get`;
+            synthetic-1-1 and the like are generated; FILE.npz holds your own images, labels, test_images, test_labels
+            and clients.
+        model: a name that `jfed list` prints.
+        data_dir: folder of the official files; $JFED_DATA_DIR by default.
+        seeds: number of seeds, counted from 0.
+        minutes: stop cleanly after this time; the same command resumes the work.
+        test_fraction: share of its images that a client keeps for testing.
+        test_set: images on which accuracy is measured: those that the clients keep (reserved), or the data set's own
+            test images (official).
+        missing: clients that count in the average: all (the global model replaces missing ones), selected or returned;
+            unscaled: all, with weights as Eiffel prints them.
+        targets: accuracies for rounds-to-accuracy.
+        load: Python files with schemes, models, ... of your own; their names then work in all flags.
+        block_size: number of runs in a block; chosen by jfed by default.
+        set: further settings by path, such as selector.eta=0.1 or environment.success_rates=(0.2,0.8).
+        sweep: settings with several values, such as training.algorithm.learning_rate=0.01,0.1; all combinations are
+            run.
+        tune_seeds: of a sweep, the seeds on which each scheme's best point is chosen; the other seeds report it.
+    """
 
     preset: Literal["quick", "small", "paper"]
-    """quick: shipped digits, a minute or two on two cores; small: the real data, hours; paper: the whole study."""
     out: Path
-    """Folder of results, tables and figures; what is done there is not done again."""
     dataset: str
-    """digits ships with jfed; for mnist, fashion-mnist, emnist-letters and cifar10 see `jfed data get`. synthetic-1-1
-    and the like are made; FILE.npz holds your own images, labels, test_images, test_labels and clients."""
     model: str
-    """A name that `jfed list` prints."""
     data_dir: str | None = None
-    """Folder of the official files; $JFED_DATA_DIR by default."""
     seeds: int = 10
-    """Seeds 0, 1, ..."""
     minutes: float | None = None
-    """Leave in good order after this time; the same command goes on from there."""
     num_rounds: int = 400
     eval_every: int = 2
     test_fraction: float = 0.1
-    """Share of its images that a client keeps for testing."""
     test_set: Literal["reserved", "official"] = "reserved"
-    """Accuracy is measured on what the clients keep, or on the data set's own test images."""
     learning_rate: float = 0.01
     momentum: float = 0.9
     batch_size: int = 40
     missing: Reading = "all"
-    """Who counts in the average: all (the global model stands in for the missing), selected or returned."""
     targets: tuple[float, ...] = (0.65, 0.75, 0.85)
-    """Accuracies for rounds-to-accuracy."""
     load: tuple[Path, ...] = ()
-    """Python files with schemes, models, ... of your own; their names then work in all flags."""
     block_size: int | None = None
-    """Runs that share a block; chosen by jfed by default."""
     set: tuple[str, ...] = ()
-    """Further settings by path, such as selector.eta=0.1 or environment.success_rates=(0.2,0.8)."""
     sweep: tuple[str, ...] = ()
-    """Settings with several values, such as training.algorithm.learning_rate=0.01,0.1; all combinations are run."""
     tune_seeds: tuple[int, ...] = ()
-    """Of a sweep: seeds on which each scheme's best point is chosen; the other seeds report it."""
 
     def training(self, partition: str, algorithm: Any = None, **further: Any) -> Training:
-        """The training that these flags describe; `algorithm` are options of a kind, FedAvg's by default."""
+        """Return the training that these flags describe; `algorithm` holds its options, by default FedAvg's."""
         rates = {"learning_rate": self.learning_rate}
         if algorithm is None or jfed.config.has(algorithm, "momentum"):
             rates["momentum"] = self.momentum
         else:
-            require(self.momentum == 0, f"These clients make plain SGD steps: no momentum of {self.momentum:g}.")
+            require(self.momentum == 0, f"With plain SGD steps, momentum must be 0, found {self.momentum:g}.")
         return Training(
             dataset=self.dataset,
             partition=partition,
@@ -86,12 +94,12 @@ class Settings:
 
 
 def further(points: Sequence[Point], settings: Settings) -> list[Point]:
-    """The points with what --set and --sweep say."""
+    """Return the points with the settings of --set, in all combinations of --sweep."""
     return product(changed(points, parse_settings(settings.set)), parse_axes(settings.sweep))
 
 
 def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -> xr.Dataset:
-    """Run what is missing; all results. Arguments as of `run`."""
+    """Compute the missing runs and return all results; the arguments are those of `run`."""
     require(settings.seeds >= 1, f"At least one seed is needed, found {settings.seeds}.")
     by_path = parse_axes(settings.sweep) | parse_settings(settings.set)
     for path in ("num_rounds", *flags):
@@ -102,13 +110,13 @@ def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -
 
 
 def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequence[str] = ()) -> None:
-    """Run what is missing, then write tables and figures.
+    """Compute the missing runs, then write tables and figures.
 
     Args:
         settings: the command line.
-        every: what to run.
-        study: what the report is about.
-        flags: settings by path that have a flag of their own, and cannot be set or swept by path.
+        every: the points to run.
+        study: the description of the report.
+        flags: paths of settings that have a flag of their own, and cannot be set or swept by path.
     """
     console = Console()
     require(all(0 < t <= 1 for t in settings.targets), f"Targets are accuracies in (0, 1], found {settings.targets}.")

@@ -1,4 +1,4 @@
-"""What experiments with training write: the table of runs, and tables and figures of each setting."""
+"""Reports of experiments with training: the table of runs, and tables and figures of each setting."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,14 +26,14 @@ ACCURACIES = {
 
 @dataclass(frozen=True)
 class Study:
-    """What an experiment's report is about.
+    """The description of an experiment's report.
 
     Attributes:
-        name: of the experiment, as claims name it.
+        name: the experiment's name, as in claims.
         settings: coordinates of the points; each combination of their values gets tables and figures of its own.
-        metrics: columns to compare schemes by, and what tables call them.
-        columns: results -> further columns of the table of runs.
-        figures: (results, schemes, what the setting is, points) -> further figures, by stem.
+        metrics: columns by which schemes are compared, with their names in tables.
+        columns: function of the results that returns further columns of the table of runs.
+        figures: function of (results, schemes, title of the setting, points) that returns further figures, by stem.
         lower_is_better: metrics of which less is better.
     """
 
@@ -46,7 +46,7 @@ class Study:
 
 
 def target_name(target: float) -> str:
-    """Return the name of the column of rounds to an accuracy."""
+    """Return the name of the column with the rounds to an accuracy."""
     return f"rounds to {100 * target:g} %"
 
 
@@ -116,7 +116,7 @@ def setting_report(
 
 
 def _times(frame: pd.DataFrame, targets: Sequence[float], horizon: int, output: Output, title: str, stem: str) -> None:
-    """Write, for each accuracy that some run reached, the times of arrival and compare restricted times."""
+    """Write, for each target that some run reached, a figure of arrivals and a comparison of restricted times."""
     for target in targets:
         column, percent = target_name(target), f"{100 * target:g}"
         if not np.isfinite(frame[column]).any():
@@ -141,7 +141,10 @@ def tuned_report(
     output: Output,
     console: Console,
 ) -> None:
-    """Write, for a sweep, each scheme at the point that is best on the tune seeds, compared on the others."""
+    """Write the comparison of each scheme's best point of a sweep.
+
+    The tune seeds choose the point and the other seeds report it; without tune seeds, all seeds do both.
+    """
     groups: Any = runs.groupby(list(study.settings), sort=False)
     for key, part in groups:
         fixed: dict[str, Any] = dict(zip(study.settings, key, strict=True))
@@ -155,13 +158,13 @@ def tuned_report(
 
 
 def setting_title(data: str, fixed: Mapping[str, Any], num_clients: int | None = None) -> str:
-    """Return what every title of a setting says."""
+    """Return the words for a setting in the titles of its tables and figures."""
     clients = [] if num_clients is None else [f"K = {num_clients}"]
     told = [str(value) if isinstance(value, str) else f"{name} = {value:g}" for name, value in fixed.items()]
     return ", ".join([data, *told[:-1], *clients, *told[-1:]])
 
 
 def _stem(setting: tuple[str, Any]) -> str:
-    """Return the stem of a file: names as they are, and so is k."""
+    """Return a setting's part of a file name: a text or k as its value alone, other numbers with their name."""
     name, value = setting
     return str(value) if isinstance(value, str) or name == "k" else f"{name}_{value:g}"
