@@ -5,6 +5,7 @@ import platform
 
 import hypothesis
 import jax
+import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
 
@@ -43,6 +44,14 @@ def plain_pdf(monkeypatch):
     from jfed.report.figures import style
 
     monkeypatch.setitem(style.RC, "pdf.fonttype", 3)
+
+
+@pytest.fixture
+def types_unchecked():
+    """Turn off the tests' own checks of types, which users do not have and which would refuse much of this first."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def pytest_collection_modifyitems(items):

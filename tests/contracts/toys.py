@@ -132,3 +132,14 @@ class ToyData(jfed.DataOptions):
 
     def has_owners(self):
         return True
+
+
+# The toys that keep every rule, by room
+GOOD = {
+    "selector": "ToyScheme",
+    "environment": "ToyWorld",
+    "controller": "ToyController",
+    "algorithm": "ToyAlgorithm",
+    "model": "ToyModel",
+    "dataset": "ToyData",
+}

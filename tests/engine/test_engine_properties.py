@@ -1,4 +1,4 @@
-"""The engine's promises: common draws, the same bits in every layout, one compilation per sweep, and edge cases.
+"""The engine's promises: common draws, the same bits in every layout, and one compilation per sweep.
 
 Most tests share one compiled program of E3CS with training (`support.TRAINING`); none is about a scheme.
 """
@@ -6,14 +6,11 @@ Most tests share one compiled program of E3CS with training (`support.TRAINING`)
 import itertools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from support import (
-    BATCH,
     LAYOUT,
     SELECTION,
-    SIZES,
     TRAINING,
     K,
     Stepper,
@@ -26,13 +23,9 @@ from support import (
 )
 
 import jfed
-from jfed.algorithms import deadline
 from jfed.core import prng
-from jfed.core.learning import Answers, Report
 from jfed.engine import simulate
-from jfed.engine.lanes import LANES
 from jfed.engine.simulate import due
-from jfed.engine.spec import build
 from jfed.runner import units
 from jfed.runner.units import Layout
 
@@ -187,39 +180,12 @@ def test_due():
 # --------------------------------------------------------------------------------------------------- edges
 
 
-def test_a_run_in_which_nobody_returns_keeps_its_model_bit_for_bit():
-    stepper = Stepper(points(TRAINING, "e3cs-0.5", environment__success_rates=(0.0,)), [0, 1], LAYOUT)
-    before = stepper.host()
-    record, _ = stepper.step(1)
-    assert_same_tree(before.weights, stepper.host().weights)
-    assert record.num_succeeded.tolist() == [0, 0]
-    assert record.num_steps.tolist() == [0, 0]
-    flat = run(points(TRAINING, "e3cs-0.5", environment__success_rates=(0.0,)), [0, 1])
-    assert (flat.times_succeeded == 0).all()
-    assert (flat.test_loss == flat.test_loss[:, :1]).all()
-
-
 def test_with_success_rate_one_everybody_returns(plain):
     sure = run(points(TRAINING, "e3cs-0.5", environment__success_rates=(1.0,)), [0, 1])
     assert (sure.num_succeeded == sure.num_selected).all()
     assert (sure.num_selected == TRAINING.cohort_size).all()
     assert (sure.times_succeeded == sure.times_selected).all()
     assert (sure.num_steps > plain.num_steps.min()).all()
-
-
-def test_clients_with_few_or_no_images_and_the_steps_they_make():
-    delta = {"training__samples_per_client": SIZES, "cohort_size": K, "environment__success_rates": (1.0,)}
-    where = points(TRAINING, "e3cs-0.5", **delta)
-    done = run(where, [0, 1])
-    kept = [n - int(0.1 * n + 1e-9) for n in SIZES]
-    assert done.num_samples.values.tolist() == [kept, kept]
-    for i, seed in enumerate((0, 1)):
-        keys = prng.keys(jax.tree.map(jnp.asarray, prng.seeds(seed)))
-        which = np.asarray(jax.random.randint(prng.at(keys.environment, 0, 1), (K,), 0, 4))
-        steps = sum((1 + which[c]) * -(-n // BATCH) for c, n in enumerate(kept))
-        assert (done.num_steps[i] == steps).all()
-    assert np.isfinite(done.test_loss).all()
-    assert (done.test_loss[:, -1] != done.test_loss[:, 0]).all()
 
 
 def test_only_those_who_return_are_trained(plain):
@@ -232,88 +198,9 @@ def test_only_those_who_return_are_trained(plain):
         assert low <= int(plain.num_steps[i, t]) <= high
 
 
-@pytest.mark.parametrize("quota", [0.0, 1.0])
-def test_all_clients_or_the_full_quota(quota):
-    done = run(points(TRAINING, "e3cs-0.5", cohort_size=K, selector__quota=quota), [0, 1])
-    assert (done.num_selected == K).all()
-    full = run(points(SELECTION, "e3cs-0.5", selector__quota=1.0, environment__success_rates=(1.0,)), range(2))
-    np.testing.assert_allclose(full.expected_succeeded, SELECTION.cohort_size, rtol=1e-6)
-
-
-def test_a_diverged_client_that_failed_poisons_nothing_and_one_that_returned_is_seen():
-    stepper = Stepper(points(TRAINING, "e3cs-0.5"), [0, 1], LAYOUT)
-    algorithm = build(stepper.unit.spec).algorithm
-    weights = {"w": jnp.arange(6.0).reshape(2, 3)}
-    updates = {"w": jnp.stack([jnp.full((2, 3), jnp.nan), jnp.ones((2, 3)), jnp.full((2, 3), jnp.inf)])}
-    share = jnp.array([0.5, 0.25, 0.25])
-
-    def averaged(returned):
-        params = jax.tree.map(lambda x: jnp.asarray(x[0]), stepper.block.params.algorithm)
-        answers = Answers(updates, Report(jnp.zeros(3)), share, returned)
-        return algorithm.aggregate(None, weights, params, answers).weights
-
-    moved = averaged(jnp.array([False, True, False]))
-    np.testing.assert_array_equal(moved["w"], weights["w"] + 0.25)
-    still = averaged(jnp.zeros(3, bool))
-    assert_same_tree(weights, still)
-    assert not np.isfinite(averaged(jnp.ones(3, bool))["w"]).any()
-
-
 def test_a_model_that_diverges_has_no_accuracy_and_no_loss():
     wild = run(points(TRAINING, "e3cs-0.5", training__algorithm__learning_rate=1e38), [0, 1])
     assert np.isnan(wild.test_loss[:, -1]).all()
     assert np.isnan(wild.test_accuracy[:, -1]).all()  # not a finite 0, which a table would average
     assert np.isnan(wild.client_loss).all() and np.isnan(wild.client_accuracy).all()
     assert (wild.num_selected == TRAINING.cohort_size).all()  # the selection goes on
-
-
-def test_the_three_readings_of_the_deadline():
-    n = jnp.array([1, 1, 2, 0])
-    selected, returned = jnp.array([1, 1, 0, 1], bool), jnp.array([1, 0, 0, 1], bool)
-    for reading, expected in {"all": [1, 1, 2, 0], "selected": [2, 2, 4, 0], "returned": [4, 4, 8, 0]}.items():
-        got = deadline.share(reading, n, selected, returned)
-        np.testing.assert_allclose(got, np.array(expected) / 4)
-    nobody = deadline.share("returned", n, selected, jnp.zeros(4, bool))
-    assert np.isfinite(nobody).all()
-    empty = deadline.share("returned", n, selected, jnp.array([0, 0, 0, 1], bool))  # returned, but without data
-    assert np.isfinite(empty).all() and empty[3] == 0
-
-
-def test_every_lane_maps_and_trains():
-    assert set(LANES) == {"sequential", "vmapped"}
-    for lane in LANES.values():
-        np.testing.assert_array_equal(lane.each(lambda x: x * 2, jnp.arange(3)), [0, 2, 4])
-
-
-def test_a_selector_sees_the_truth_only_if_it_declares_so(monkeypatch):
-    from jfed.selectors import uniform
-
-    seen, original = [], uniform.Options.make
-
-    def spy(needs: bool):
-        def make(self, dims):
-            plain = original(self, dims)
-
-            def select(key, state, params, view):
-                seen.append(view.oracle is not None)
-                return plain.select(key, state, params, view)
-
-            return plain._replace(select=select, needs_oracle=needs)
-
-        return make
-
-    from jfed.engine.round import make_init, make_round
-
-    for needs in (False, True):
-        monkeypatch.setattr(uniform.Options, "make", spy(needs))
-        (unit,) = units.plan(points(SELECTION, "uniform"), [0, 1], LAYOUT)
-        block = unit.block()
-
-        def one(seeds, params, num_samples, unit=unit):
-            keys = jax.vmap(prng.keys)(seeds)
-            state = jax.vmap(make_init(unit.spec))(keys, params, num_samples, None)
-            t = jnp.int32(1)
-            return make_round(unit.spec)(keys, params, state, num_samples, t, t)
-
-        jax.eval_shape(one, *jax.tree.map(jnp.asarray, (block.seeds, block.params, block.num_samples)))
-    assert seen == [False, True]

@@ -118,7 +118,7 @@ def test_the_quick_engine_tests_hold_under_full_optimisation():
     env = os.environ | {"XLA_FLAGS": "--xla_backend_optimization_level=3"}
     store = here.parent / "runner" / "test_store.py"
     references = (here / "test_e3cs_reference.py", here / "test_training_reference.py")
-    files = [here / "test_engine_properties.py", *references, store]
+    files = [here / "test_engine_properties.py", here / "test_engine_edges.py", *references, store]
     command = [sys.executable, "-m", "pytest", "-m", "not proof", *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env, cwd=here.parent.parent)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]

@@ -270,13 +270,7 @@ def run_selection(
             log_w[t], p[t], overflow[t], selected[t], succeeded[t], k, sigma, eta, clip_exponent, there[t]
         )
     return SelectionRun(
-        sigma=sigmas,
-        log_w=log_w,
-        p=p,
-        overflow=overflow,
-        selected=selected,
-        cep=cep,
-        expected=expected,
+        sigma=sigmas, log_w=log_w, p=p, overflow=overflow, selected=selected, cep=cep, expected=expected
     )
 
 
