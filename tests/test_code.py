@@ -141,6 +141,28 @@ def test_a_class_without_source_has_the_digest_of_its_version_or_none():
     assert found[0] != found[1] == found[2] and None not in found
 
 
+def test_a_file_name_may_lead_to_the_text_of_another_program(monkeypatch):
+    """From Python 3.13 on, "<string>" is the text of `python -c`, and `type(...)` has no statement of its own."""
+    other = "import jfed\nclass Other:\n    pass\n"
+    monkeypatch.setitem(linecache.cache, "<string>", (len(other), None, other.splitlines(True), "<string>"))
+    names = {"__name__": "nowhere"}
+    exec(compile(MEMBER.format(imports="", body="1"), "<string>", "exec"), names)
+    assert code.digest(names["Mine"]) is None
+
+
+def test_a_class_made_by_a_call_has_no_source(tmp_path):
+    text = MEMBER.format(imports="", body="1") + 'Made = type("Made", (Mine,), {"extra": len(__file__)})\n'
+    (tmp_path / "called.py").write_text(text)
+    spec = importlib.util.spec_from_file_location("called", tmp_path / "called.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["called"] = module
+    try:
+        spec.loader.exec_module(module)
+        assert code.digest(module.Mine) is not None and code.digest(module.Made) is None
+    finally:
+        del sys.modules["called"]
+
+
 def test_a_class_in_a_function_has_no_source_of_its_own(tmp_path):
     text = "from jfed.selectors import uniform\ndef f(a):\n"
     text += "    class Mine(uniform.Options):\n        x = a\n    return Mine\n"

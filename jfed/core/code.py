@@ -58,8 +58,8 @@ def remember(kind: type) -> None:
         text = "".join(linecache.getlines(frame.f_code.co_filename)).encode() or None
         uses = None if text is None else _reached(text, kind.__qualname__, frame.f_globals)
         text, reached = (None, frozenset()) if uses is None else (text, uses)
-    if "<locals>" in kind.__qualname__:
-        text = None  # the arguments of its function are not in the source
+    if text is not None and not decides(name) and not _defined_at(text, kind, frame):
+        text = None
     package = getattr(module, "__package__", None) or ""
     _origins[kind] = Origin(text, package, _beside(name, file), reached)
 
@@ -70,6 +70,21 @@ def _defining_frame(name: str) -> FrameType | None:
     while frame is not None and frame.f_globals.get("__name__") != name:
         frame = frame.f_back
     return frame
+
+
+def _defined_at(text: bytes, kind: type, frame: FrameType | None) -> bool:
+    """Return whether the current line of a frame belongs to the `class` statement of a class, outside of functions.
+
+    A class made by `type(...)` or in a function depends on values that its source does not show, and a file name such
+    as "<string>" may lead to the text of another program.
+    """
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return False
+    own = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
+    lines = [range(min([n.lineno, *(d.lineno for d in n.decorator_list)]), (n.end_lineno or 0) + 1) for n in own]
+    return "<locals>" not in kind.__qualname__ and frame is not None and any(frame.f_lineno in r for r in lines)
 
 
 def _read(module: ModuleType) -> bytes | None:
