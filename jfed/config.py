@@ -30,7 +30,7 @@ log = logging.getLogger("jfed")
 
 @dataclass(frozen=True)
 class Training:
-    """What the clients learn. The defaults are E3CS's (Table I), on the digits that ship with jfed.
+    """The clients' data, model and local training; by default those of E3CS (Table I), on the digits of the package.
 
     Attributes:
         dataset: a name, the path of an npz file, `jfed.arrays(...)`, or options derived from `jfed.DataOptions`.

@@ -38,17 +38,18 @@ def check(member: MemberOptions | type[MemberOptions], only: Collection[str] = (
         raise ConfigError(f"{kind.__qualname__} is not derived from any of the bases of members: {catalog.bases()}.")
     make, rules = BENCHES[room.field]
     bench = make(member, room)
-    return findings(_label(member), bench.home, rules, bench, only)
+    return findings(_label(member, room.word), bench.home, rules, bench, only)
 
 
-def _label(member: Any) -> str:
+def _label(member: Any, word: str) -> str:
+    """Return the word for a room's members and the member's name, since two rooms may use one name."""
     try:
         options = catalog.instance(member)
         modes = options.modes._asdict() if options.modes else {}
         own = [mode for mode, changed in modes.items() if all(getattr(options, k) == v for k, v in changed.items())]
-        return catalog.label(options) + (f" ({own[0]})" if own else "")
+        return f"{word} {catalog.label(options)}" + (f" ({own[0]})" if own else "")
     except Exception:  # the rules report what is wrong with the options
-        return (member if isinstance(member, type) else type(member)).__qualname__
+        return f"{word} {(member if isinstance(member, type) else type(member)).__qualname__}"
 
 
 def variants(kind: type[MemberOptions]) -> Iterator[MemberOptions]:

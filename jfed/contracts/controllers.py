@@ -115,7 +115,7 @@ class ControllerBench(WalkBench):
         run = Course(0, self.params, came)
         return {
             "some return": run,
-            "nobody returns": run._replace(came=np.zeros_like(came)),
+            "no client returns": run._replace(came=np.zeros_like(came)),
             "with another key": run._replace(seed=1),
         }
 

@@ -1,4 +1,4 @@
-"""What a trace of a member's functions shows without running them: shapes, side effects, and equal programs."""
+"""Findings from a trace of a member's functions, which runs none of them: shapes, side effects, and equal programs."""
 
 import re
 from collections.abc import Callable

@@ -42,7 +42,7 @@ class Case(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a scheme did in each round; leading axis rounds, after an axis of cases if there are several.
+    """A scheme's choices in each round; leading axis rounds, after an axis of cases if there are several.
 
     Attributes:
         state: state after the round.
@@ -90,13 +90,13 @@ class SelectorBench(WalkBench):
         plain = Case(0, self.params, np.zeros((ROUNDS, K), bool), came, loss, np.array(SIZES, np.int32))
         near[3] = True  # a round without available clients
         worlds = {
-            "everybody is there": plain,
+            "all clients are available": plain,
             "with another key": plain._replace(seed=1),
             "some are away": plain._replace(away=near),
             "all are away": plain._replace(away=np.ones_like(near)),
-            "nobody returns": plain._replace(came=np.zeros_like(near)),
+            "no client returns": plain._replace(came=np.zeros_like(near)),
             "losses are NaN": plain._replace(loss=np.full_like(loss, np.nan)),
-            "nobody has images": plain._replace(num_samples=np.zeros(K, np.int32)),
+            "no client has images": plain._replace(num_samples=np.zeros(K, np.int32)),
         }
         for size in (1, K):
             try:

@@ -68,7 +68,7 @@ def masks(bench: SelectorBench) -> None:
             f"{chosen[t].sum()} clients are selected in round {t + 1}, where {name}, but slots says at most {most}:"
             " return more from slots, or select fewer.",
         )
-    everybody = bench.walked["everybody is there"].cohort.selected
+    everybody = bench.walked["all clients are available"].cohort.selected
     require(everybody.any(), "No client is ever selected, though all are available.")
 
 
@@ -106,15 +106,15 @@ def inclusion(bench: SelectorBench) -> str | None:
 
 def frequencies(bench: SelectorBench) -> str | None:
     """Check that inclusion probabilities are the frequencies of many draws, and sum to the cohort's size."""
-    if np.isnan(bench.walked["everybody is there"].cohort.inclusion).any():
+    if np.isnan(bench.walked["all clients are available"].cohort.inclusion).any():
         return "no inclusion probabilities"
     if not bench.options.keeps_inclusion():
         return "declares that it draws otherwise than its inclusion probabilities say"
     ends = {name: jax.tree.map(lambda x: x[ROUNDS - 2], bench.walked[name].state) for name in bench.walked}
     near = bench.cases["some are away"]._replace(params=bench.params)
     situations = {
-        "in round 1": (bench.starts["everybody is there"], 1, bench.cases["everybody is there"]),
-        f"in round {ROUNDS}": (ends["everybody is there"], ROUNDS, bench.cases["everybody is there"]),
+        "in round 1": (bench.starts["all clients are available"], 1, bench.cases["all clients are available"]),
+        f"in round {ROUNDS}": (ends["all clients are available"], ROUNDS, bench.cases["all clients are available"]),
         "where some are away": (ends["some are away"], ROUNDS, near),
     }
 
@@ -154,7 +154,7 @@ def importance(bench: SelectorBench) -> None:
 
 def keys(bench: SelectorBench) -> str | None:
     """Return a note if another key gives the same choices: the scheme is deterministic. No scheme breaks this rule."""
-    one, other = (bench.walked[name].cohort.selected for name in ("everybody is there", "with another key"))
+    one, other = (bench.walked[name].cohort.selected for name in ("all clients are available", "with another key"))
     return "deterministic" if (one == other).all() else None
 
 

@@ -67,13 +67,13 @@ class WalkBench(Bench):
 
     @shared
     def together(self) -> tuple[Any, Any]:
-        """First states, and what the member does in each case, one case after another; leading axis cases."""
+        """First states and the member's walks, one case after another; leading axis cases."""
         one = functools.partial(self.walk, self.member)
         return host(jax.jit(lambda cases: jax.lax.map(one, cases))(self.stacked))
 
     @shared
     def walked(self) -> dict[str, Any]:
-        """What the member does in each case; leading axis rounds."""
+        """The member's walk in each case; leading axis rounds."""
         return {name: jax.tree.map(lambda x, i=i: x[i], self.together[1]) for i, name in enumerate(self.cases)}
 
     @shared

@@ -10,7 +10,7 @@ lines 15 to 25, and Eq. (9) to (12). `selectors/eiffel` describes its selection.
 Line 15 counts two exchanges, down and up; so does `edge.Options(transfers=2)`.
 `faithful`: costs are added up over the cohort (line 15); the run ends when the next round would not fit (line 23), and
 the last model is returned (line 25). alpha is printed without an index; here it is the mean of alpha_i over the clients
-that returned, weighted by their images, with which h(1) is not 0.
+that returned, weighted by their images, with which h(1) is not 0; without images among these it stays as it was.
 `corrected`: clients work side by side, so time is the maximum over the cohort; the last tau is cut to what the budget
 allows, as in Wang et al., the best model is returned (set `Training.final_model` to "best"), and alpha is 1, since the
 shares of `selectors/eiffel` add up to 1 (set `Training.average_over` to "returned").

@@ -11,14 +11,17 @@ def setup() -> None:
     """Request one virtual CPU device per core, and a compile cache that later processes reuse.
 
     The number of devices stays as it is if jax's or XLA's settings give one, or if jax has been used, after which it
-    cannot change. The cache is at $JFED_CACHE_DIR, or in jfed's folder of the user's cache.
+    cannot change. The cache is at $JFED_CACHE_DIR, else where jax's settings have it, else in jfed's folder of the
+    user's cache.
     """
     if not _chosen():
         with contextlib.suppress(RuntimeError):  # jax has been used: its devices are fixed
             jax.config.update("jax_num_cpu_devices", cores())
+    own = os.environ.get("JFED_CACHE_DIR")
+    if jax.config.values["jax_compilation_cache_dir"] is not None and not own:
+        return
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    cache = Path(os.environ.get("JFED_CACHE_DIR") or Path(home) / "jfed" / "jax")
-    jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_compilation_cache_dir", own or str(Path(home) / "jfed" / "jax"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
 

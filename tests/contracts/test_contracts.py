@@ -213,7 +213,7 @@ SCHEMES = [
      learner(lambda state, feedback: state._replace(latency_s=lonely(state.latency_s)))),
     ("masks", r"that is away is selected \(client \d in round \d+, where some are away\)",
      scheme(lambda self, key, state, params, view, cohort: cohort._replace(selected=jnp.arange(8) < params.k))),
-    ("masks", r"4 clients are selected in round 1, where everybody is there, but slots says at most 3",
+    ("masks", r"4 clients are selected in round 1, where all clients are available, but slots says at most 3",
      scheme(lambda self, key, state, params, view, cohort: cohort._replace(
          selected=jfed.ops.smallest(cohort.inclusion, params.k + 1, among=view.available)))),
     ("masks", "No client is ever selected",

@@ -63,7 +63,7 @@ def test_exactly_k_are_selected(variant):
         k = K if variant in ("everybody", "agnostic") else one.size(name)
         if variant == "eiffel":  # it spends a budget instead
             assert ((counts >= np.minimum(here, 1)) & (counts <= here)).all() and (counts[1:] < K).all()
-        elif one.member.probe is None or name not in ("losses are NaN", "nobody has images"):
+        elif one.member.probe is None or name not in ("losses are NaN", "no client has images"):
             np.testing.assert_array_equal(counts, np.minimum(k, here))
 
 

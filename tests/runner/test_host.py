@@ -62,6 +62,17 @@ def test_a_new_process_has_a_device_per_core_unless_the_user_chose(tmp_path, cor
     assert done(CORES, cores, home=tmp_path, JAX_PLATFORMS="cpu", **chosen) == f"{devices}\n"
 
 
+def test_the_cache_is_where_the_user_wants_it(tmp_path):
+    program = "from jfed.runner import host; host.setup(); host.setup()\n"
+    program += "import jax; print(jax.config.jax_compilation_cache_dir)"
+    for chosen, place in (
+        ({"JFED_CACHE_DIR": "a", "JAX_COMPILATION_CACHE_DIR": "b"}, "a"),
+        ({"JFED_CACHE_DIR": "", "JAX_COMPILATION_CACHE_DIR": "b"}, "b"),
+        ({"JFED_CACHE_DIR": "", "XDG_CACHE_HOME": "c"}, str(Path("c", "jfed", "jax"))),
+    ):
+        assert done(program, home=tmp_path, **chosen) == f"{place}\n"
+
+
 def test_a_command_runs_on_any_cores_after_jax_was_used(tmp_path):
     assert "uniform" in done(NOTEBOOK, tmp_path / "out", home=tmp_path)
 
