@@ -32,8 +32,8 @@ def test_the_command_reads_a_file(tmp_path, monkeypatch, capsys):
     assert stopped.value.code == 1
     said = capsys.readouterr().out.splitlines()
     assert said[0] == (
-        "scheme crooked: make: Crooked.make reads luck, which is dynamic: take it from the params that each function gets,"
-        " or declare it static, as in `luck: ... = jfed.static(...)`."
+        "scheme crooked: make: Crooked.make reads luck, which is dynamic: take it from the params that each function"
+        " gets, or declare it static, as in `luck: ... = jfed.static(...)`."
     )
     assert said[1:] == ["scheme crooked: 4 rules hold"]
     monkeypatch.setattr(sys, "argv", ["jfed", "check", "unifrom"])
