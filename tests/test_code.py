@@ -110,6 +110,31 @@ def test_what_a_member_imports_counts_too(tmp_path, monkeypatch):
     assert None not in found and len(found) == 3
 
 
+LAZY = "def lazy():\n    from far_away import x\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    ("imports", "body"),
+    [("import far_away", "far_away.x"), ("from tools_of_mine.bonus import x", "x"), (LAZY, "lazy()")],
+)
+def test_imports_from_other_folders_and_in_functions_count(tmp_path, monkeypatch, imports, body):
+    """Helpers in another folder of the path, in a folder without `__init__`, and imported only when `make` runs."""
+    own, other = tmp_path / "own", tmp_path / "other"
+    (other / "tools_of_mine").mkdir(parents=True)
+    own.mkdir()
+    monkeypatch.syspath_prepend(other)
+    found = []
+    for text in ("x = 1\n", "x = 2\n", "x = 2  # the same\n"):
+        (other / "far_away.py").write_text(text)
+        (other / "tools_of_mine" / "bonus.py").write_text(text)
+        importlib.invalidate_caches()
+        code._digest_of.cache_clear()  # as in another process
+        found.append(code.digest(load(own, imports=imports, body=body)))
+        for name in ("far_away", "tools_of_mine.bonus", "tools_of_mine"):
+            sys.modules.pop(name, None)
+    assert None not in found and found[0] != found[1] == found[2]
+
+
 def test_a_member_of_jfed_depends_on_rooms_and_ops_and_nothing_else():
     kind = type(catalog.find("selector", "cs-ucb-q-0.001"))
     origin = code._origins[kind]

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import sys
+import traceback
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ def _entry_points(field: str) -> dict[str, Entry]:
 def load_file(path: str | Path) -> list[type[MemberOptions]]:
     """Import a Python file once and return the options classes that it defines; the catalogue then knows their names.
 
+    The file may import modules of its own folder, as a script may.
+
     Raises:
         ConfigError: there is no such file, it fails, it defines no member, or a name in it is one of jfed's.
     """
@@ -97,11 +100,17 @@ def _import(name: str, path: Path) -> Any:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise ConfigError(f"{path} cannot be loaded: {type(error).__name__}: {error}.") from error
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        where = f"{path}, line {lines[-1]}," if lines else str(path)
+        thawed = "non-frozen dataclass from a frozen one" in str(error)
+        advice = ": write @dataclass(frozen=True) above the class" if thawed else ""
+        raise ConfigError(f"{where} cannot be loaded: {type(error).__name__}: {str(error).rstrip('.')}{advice}.") from error
     return module
 
 

@@ -6,11 +6,14 @@ The source is taken as it was when the class was defined: later edits on disk do
 import ast
 import builtins
 import functools
-import importlib.util
 import linecache
+import os
+import site
 import sys
+import sysconfig
 import weakref
 from collections.abc import Iterable, Mapping
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
@@ -99,10 +102,10 @@ def _read(module: ModuleType) -> bytes | None:
 
 
 def _beside(name: str, file: str | None) -> dict[str, bytes]:
-    """Return the sources of jfed's members and of a module's package or folder, each as it was when first read."""
+    """Return the sources of jfed's members and of the user's own modules, each as it was when first read."""
     found = {}
     for other, module in list(sys.modules.items()):
-        if decides(other) or _near(other, module, name, file):
+        if decides(other) or _users(other, module, name, file):
             known = _taken.get(other)
             if known is None or known[0] is not getattr(module, "__spec__", None):  # new, or reloaded
                 text = _read(module) if getattr(module, "__file__", None) else None
@@ -119,15 +122,23 @@ def decides(name: str) -> bool:
     return parts[0] == "jfed" and ((len(parts) > 2 and parts[1] in ROOMS) or name in SHARED)
 
 
-def _near(other: str, module: Any, name: str, file: str | None) -> bool:
-    """Return whether a module belongs to the same package or folder as a member from outside."""
-    top = name.split(".")[0]
+def _users(other: str, module: Any, name: str, file: str | None) -> bool:
+    """Return whether a module is not installed, or belongs to the same package or folder as a member from outside."""
+    top, beside = name.split(".")[0], getattr(module, "__file__", None)
     if top == "jfed" or other.split(".")[0] == "jfed":
         return False
     if top != "__main__" and other.split(".")[0] == top:
         return True
-    beside = getattr(module, "__file__", None)
-    return file is not None and beside is not None and Path(beside).parent == Path(file).parent
+    near = file is not None and beside is not None and os.path.dirname(beside) == os.path.dirname(file)
+    return near or (beside is not None and not installed(beside))
+
+
+@functools.cache
+def installed(file: str) -> bool:
+    """Return whether a file belongs to Python or to an installed package."""
+    homes = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    homes.append(site.getusersitepackages())
+    return any(os.path.realpath(file).startswith(os.path.realpath(home) + os.sep) for home in homes)
 
 
 def _reached(text: bytes, qualname: str, namespace: Mapping[str, Any]) -> frozenset[str] | None:
@@ -162,7 +173,8 @@ def digest(kind: type) -> str | None:
 
     It covers the definition of the class (for a member of jfed: its module), its base classes, and what these import
     from the rooms of members, `core.ops` and `core.prng`. For a member from outside it always covers these two, and
-    also what is imported from its package or folder. For a class without source, it is a digest of its `version`.
+    also what is imported, in functions too, from modules that are not installed or belong to its package. For a class
+    without source, it is a digest of its `version`.
     """
     return _digest(kind, _origins.get(kind))
 
@@ -201,7 +213,7 @@ def _closure(roots: Iterable[str], known: dict[str, bytes]) -> list[str]:
     while todo:
         parts = todo.pop().split(".")
         for name in (".".join(parts[:n]) for n in range(len(parts), 0, -1)):
-            if name in known or (decides(name) and _read_ahead(name, known)):
+            if name in known or _read_ahead(name, known):
                 if name not in found:
                     found.add(name)
                     todo += _imports(known[name], name.rpartition(".")[0])
@@ -210,12 +222,16 @@ def _closure(roots: Iterable[str], known: dict[str, bytes]) -> list[str]:
 
 
 def _read_ahead(name: str, known: dict[str, bytes]) -> bool:
-    """Add the source of a module that is not loaded yet; return whether it was found."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except ModuleNotFoundError:
+    """Add the source of a module that is not loaded yet, without loading it; return whether it was found."""
+    where, spec, parts = None, None, name.split(".")
+    for depth in range(1, len(parts) + 1):
+        spec = PathFinder.find_spec(".".join(parts[:depth]), where)
+        if spec is None:
+            return False
+        where = spec.submodule_search_locations
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return False
-    if spec is not None and spec.origin is not None and spec.has_location:
+    if decides(name) or not (parts[0] == "jfed" or installed(spec.origin)):
         known[name] = Path(spec.origin).read_bytes()
     return name in known
 
