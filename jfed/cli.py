@@ -4,25 +4,14 @@ The published experiments are separate commands: `python -m experiments.NAME`.
 """
 
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import tyro
 from rich.console import Console
 
 from jfed.commands import check, claims, data, export, run, show, table, variance
-from jfed.core.errors import ConfigError
+from jfed.commands.mistakes import in_words
 from jfed.core.version import __version__
-
-
-def _load(files: Sequence[Path]) -> None:
-    """Load files with members; without any, do not import the catalogue, which needs jax."""
-    if files:
-        from jfed.catalog import load_file
-
-        for path in files:
-            load_file(path)
 
 
 def main() -> None:
@@ -46,16 +35,10 @@ def main() -> None:
         description="Experiments on client selection in federated learning.",
         config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),  # `data get`, not `data action:get`
     )
-    try:
-        _load(getattr(chosen, "load", ()))
+    with in_words(getattr(chosen, "load", ())):
         {m.Settings: m for m in (show, run, data, table, variance, export, claims, check)}[type(chosen)].main(
             chosen, Console()
         )
-    except (ConfigError, ValueError, FileNotFoundError) as error:
-        sys.exit(f"error: {error}")
-    except KeyboardInterrupt:
-        print("\nStopped. Finished work is kept: run the same command again to resume.", file=sys.stderr)
-        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ def test_the_scheme_of_the_readme(tmp_path, monkeypatch):
     ("text", "sentence"),
     [
         ("x = 1\n", "defines no member: give it a frozen dataclass derived from one of jfed.SelectorOptions"),
-        ("import nothing_of_the_kind\n", "cannot be loaded: ModuleNotFoundError"),
+        ("import nothing_of_the_kind\n", "broken_scheme.py, line 1, cannot be loaded: ModuleNotFoundError"),
         ("def f(:\n", "cannot be loaded: SyntaxError"),
         (
             "import jfed\nfrom dataclasses import dataclass\n@dataclass(frozen=True)\n"
@@ -228,4 +228,30 @@ def test_a_command_loads_files(tmp_path, monkeypatch, capsys):
     assert "epsilon-greedy" in capsys.readouterr().out
     monkeypatch.setattr(sys, "argv", ["jfed", "list", "--load", str(tmp_path / "none.py")])
     with pytest.raises(SystemExit, match="error: There is no Python file"):
+        cli.main()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("coin, tie =", "if returned.sum() > 3:\n                key = key\n            coin, tie =",
+         r"error: TracerBoolConversionError: .* \(faulty_scheme.py:\d+\); .* use jnp.where or .*`jfed check "),
+        ("params.epsilon)", "params.epsilom)", r"has no attribute 'epsilom' \(faulty_scheme.py:\d+\). `jfed check "),
+        ("returned + feedback.succeeded", "jnp.stack([returned, returned])",
+         r"This may come from a member of faulty_scheme.py. `jfed check .*faulty_scheme.py` looks for the cause"),
+    ],
+)  # fmt: skip
+def test_a_faulty_scheme_ends_a_command_in_words(tmp_path, monkeypatch, old, new, sentence):
+    from jfed import cli
+
+    path, code = tmp_path / "faulty_scheme.py", readme_scheme()
+    assert code.count(old) == 1
+    path.write_text(code.replace(old, new))
+    arguments = ["--schemes", "epsilon-greedy", "uniform", "--seeds", "2", "--num-clients", "6", "--cohort-size", "2"]
+    arguments += ["--num-rounds", "3", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["jfed", "run", "--load", str(path), *arguments])
+    with pytest.raises(SystemExit, match=sentence):
+        cli.main()
+    monkeypatch.setenv("JFED_TRACEBACK", "1")
+    with pytest.raises((TypeError, AttributeError, ValueError)):
         cli.main()
