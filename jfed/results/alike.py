@@ -12,7 +12,7 @@ from typing import Any
 
 from jfed.core.errors import ConfigError
 
-COLUMNS = ("setting", "versions")
+COLUMNS = ("setting", "versions", "varied")
 MOST = 4  # differences that a message names
 
 _known: dict[str, dict[str, Any]] = {}
@@ -48,7 +48,16 @@ def _flat(path: str, node: Any) -> dict[str, Any]:
 
 def setting(what: Mapping[str, Any], left_open: Iterable[str]) -> str:
     """Return the digest of a run's setting, whose values this process remembers."""
-    told = facts(what) | dict.fromkeys(left_open, "*")
+    return _remembered(facts(what) | dict.fromkeys(left_open, "*"))
+
+
+def varied(what: Mapping[str, Any], left_open: Iterable[str]) -> str:
+    """Return the digest of the values of a run that its setting leaves open, which this process remembers."""
+    told = facts(what)
+    return _remembered({path: told[path] for path in left_open if path in told})
+
+
+def _remembered(told: dict[str, Any]) -> str:
     text = json.dumps(told, sort_keys=True)
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
     _known[name] = told
@@ -95,7 +104,26 @@ def require_alike(schemes: Iterable[Any], settings: Iterable[Any]) -> None:
         )
 
 
-def notes(versions: Iterable[Any]) -> tuple[str, ...]:
-    """Return a note for a table if several versions of the engine or of jax, or several backends, made its runs."""
-    several = sorted({one for one in versions if isinstance(one, str) and one})
-    return (f"Made by several versions: {'; '.join(several)}.",) if len(several) > 1 else ()
+def notes(columns: Mapping[str, Iterable[Any]]) -> tuple[str, ...]:
+    """Return notes for a table of runs that differ in more than their schemes.
+
+    They name several versions of the engine or of jax, several backends, and settings that the runs' command varied
+    together with the scheme.
+
+    Args:
+        columns: `scheme` and those of `COLUMNS` that are known, one value per run.
+    """
+    found = []
+    several = sorted({one for one in columns.get("versions", ()) if isinstance(one, str) and one})
+    if len(several) > 1:
+        found.append(f"Made by several versions: {'; '.join(several)}.")
+    own: dict[str, str] = {}
+    for scheme, one in zip(columns["scheme"], columns.get("varied", ()), strict=False):
+        if isinstance(one, str) and one:
+            own.setdefault(one, str(scheme))
+    if len(own) > 1:
+        (a, one), (b, other) = list(own.items())[:2]
+        what = difference(_known[a], _known[b]) if a in _known and b in _known else ""
+        who = f"{one} and {other}" if one != other else f"Runs of {one}"
+        found.append(f"{who} differ in more than the scheme{': ' + what if what else ''}.")
+    return tuple(found)

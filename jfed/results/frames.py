@@ -84,9 +84,9 @@ def require_alike(frame: pd.DataFrame) -> None:
         alike.require_alike(frame["scheme"], frame["setting"])
 
 
-def versions_note(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Return a note if the column `versions` of a frame shows that several versions made its runs."""
-    return alike.notes(frame["versions"]) if "versions" in frame.columns else ()
+def company_notes(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return notes on runs that differ in more than their schemes; see `alike.notes`."""
+    return alike.notes({name: frame[name] for name in ("scheme", *alike.COLUMNS) if name in frame.columns})
 
 
 def require_scheme(scheme: str, known: list[str]) -> None:

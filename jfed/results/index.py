@@ -74,25 +74,39 @@ class Index:
         self.engines[path] = str(part.provenance.get("engine_code", ""))
 
     def rename(self, asked: Mapping[str, Called]) -> bool:
-        """Take over the names that a command gives to kinds of runs; return whether any name is new.
+        """Take over the names that a command gives to kinds of runs; return whether anything is new.
 
-        Paths that were left open in a setting under the same coordinates stay open.
+        Paths that were left open in a setting under the same coordinates stay open. A kind whose name another one has,
+        which was computed or requested later, gets a higher `turn` than that: the name means what was requested last.
         """
+        dates: dict[str, str] = {}
+        for found in (found for places in self.runs.values() for found in places):
+            dates[found.kind] = max(found.date, dates.get(found.kind, ""))
+        rivals: dict[str, tuple[int, str]] = {}
+        for kind in self.kinds.keys() - asked.keys():
+            for one in self.called(kind):
+                name, turn = self._name(kind, one), (one.get("turn", 0), dates.get(kind, ""))
+                rivals[name] = max(turn, rivals.get(name, turn))
         new = False
         for kind, called in asked.items():
             if kind not in self.kinds:
                 continue
-            before = self.called(kind)
-            now = [one | {"open": _open(one, before)} for one in called]
+            before, now = self.called(kind), []
+            for one in called:
+                same = [old for old in before if text(old["coords"]) == text(one["coords"])]
+                turn, first = max((old.get("turn", 0) for old in same), default=0), rivals.get(self._name(kind, one))
+                if first is not None and (turn, dates.get(kind, "")) <= first:
+                    turn = first[0] + 1
+                left_open = sorted({*one["open"], *(path for old in same for path in old["open"])})
+                now.append(one | {"open": left_open} | ({"turn": turn} if turn else {}))
             if text(now) != text(before):
                 self.labels[kind] = now
                 new = True
         return new
 
-
-def _open(one: Mapping[str, Any], before: Called) -> list[str]:
-    same = [old["open"] for old in before if text(old["coords"]) == text(one["coords"])]
-    return sorted({*one["open"], *(path for paths in same for path in paths)})
+    def _name(self, kind: str, one: Mapping[str, Any]) -> str:
+        about = self.kinds[kind]["about"]
+        return text([one["coords"], about["world"], about["dataset"]])
 
 
 def text(value: Any) -> str:
@@ -136,8 +150,7 @@ def _labels(out: Path, set_aside: bool) -> dict[str, Called]:
     path = out / LABELS
     try:
         found = json.loads(path.read_bytes())
-        return {str(kind): [{"coords": dict(c["coords"]), "open": list(c["open"])} for c in called]
-                for kind, called in found.items()}  # fmt: skip
+        return {str(kind): [_named(one) for one in called] for kind, called in found.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -146,6 +159,11 @@ def _labels(out: Path, set_aside: bool) -> dict[str, Called]:
         else:
             log.warning(f"{path} is damaged: runs have the names under which they were computed.")
         return {}
+
+
+def _named(one: Mapping[str, Any]) -> dict[str, Any]:
+    turn = {"turn": int(one["turn"])} if "turn" in one else {}
+    return {"coords": dict(one["coords"]), "open": list(one["open"])} | turn
 
 
 def write_labels(out: Path, index: Index) -> None:

@@ -26,8 +26,8 @@ log = logging.getLogger("jfed")
 def load(path: str | Path) -> xr.Dataset:
     """Return all finished runs below a directory.
 
-    Of two different runs with the same name and seeds, the one that was computed last is taken, and a warning gives
-    their differences.
+    Of two different runs with the same name and seeds, the one that a command requested last is taken, and a warning
+    gives their differences.
 
     Args:
         path: `--out` of an experiment, its `results` folder, or one unit's file.
@@ -90,7 +90,7 @@ def read_rows(
         assert place is not None
         if place.path not in read:
             read[place.path] = parts.read(place.path)
-        rows.append(Row(read[place.path], place.at, called["coords"], tuple(called["open"])))
+        rows.append(Row(read[place.path], place.at, called["coords"], tuple(called["open"]), called.get("turn", 0)))
     return rows
 
 
@@ -98,7 +98,7 @@ def _last(rows: Sequence[Row], out: Path) -> list[Row]:
     """Return rows without those that a later one replaces: of the same name, world, data set and seeds."""
     chosen: dict[str, Row] = {}
     replaced: dict[str, list[str]] = {}
-    for row in sorted(rows, key=lambda row: row.part.date):
+    for row in sorted(rows, key=lambda row: (row.turn, row.part.date)):
         run = row.part.runs[row.at]
         about = row.part.kinds[run.kind]["about"]
         name = json.dumps([sorted(row.coords.items()), about["world"], about["dataset"], run.seeds])
@@ -108,7 +108,9 @@ def _last(rows: Sequence[Row], out: Path) -> list[Row]:
         chosen[name] = row
     for words, schemes in replaced.items():
         who = ", ".join(dict.fromkeys(schemes))
-        log.warning(f"{out} holds {len(schemes)} runs of {who} twice: {words}. Those computed last are taken.")
+        log.warning(
+            f"{out} holds {len(schemes)} runs of {who} twice: {words}. Those that a command requested last are taken."
+        )
     return list(chosen.values())
 
 
@@ -192,7 +194,7 @@ def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
 
 ENDINGS = (".npz", ".nc")
 REAL = ("client_loss", "client_accuracy")  # variables by client that are not whole numbers
-IDENTITY = ("run_id", "setting", "precision", "versions", "config")
+IDENTITY = ("run_id", "setting", "varied", "precision", "versions", "config")
 STANDARD = ("method", "mode", "oracle", *SEEDS, *IDENTITY)
 
 
@@ -292,5 +294,5 @@ def tidy(
 
 
 def company(dataset: xr.Dataset) -> dict[str, np.ndarray]:
-    """Return the columns that show whether runs can be compared: setting and versions of each run."""
+    """Return the columns that show whether runs can be compared: see `alike.COLUMNS`."""
     return {name: dataset[name].values for name in alike.COLUMNS if name in dataset.coords}

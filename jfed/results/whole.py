@@ -26,12 +26,14 @@ class Row(NamedTuple):
         at: position among the part's runs.
         coords: coordinates that name it.
         left_open: paths left open in its setting; see `alike`.
+        turn: rank among the runs of this name; see `Index.rename`.
     """
 
     part: Part
     at: int
     coords: Mapping[str, Any]
     left_open: tuple[str, ...]
+    turn: int = 0
 
 
 def assemble(rows: Sequence[Row]) -> xr.Dataset:
@@ -116,18 +118,20 @@ def _with_nan(dtype: np.dtype) -> np.dtype:
 
 def _coords(rows: Sequence[Row]) -> dict[str, np.ndarray]:
     """Return the coordinates of all runs by name."""
-    settings: dict[tuple[str, tuple[str, ...]], str] = {}
+    settings: dict[tuple[str, tuple[str, ...]], dict[str, str]] = {}
     columns: list[dict[str, Any]] = []
     for row in rows:
         run = row.part.runs[row.at]
         kind = row.part.kinds[run.kind]
         if (run.kind, row.left_open) not in settings:
-            settings[run.kind, row.left_open] = alike.setting(kind["what"], row.left_open)
+            what, left_open = kind["what"], row.left_open
+            own = {"setting": alike.setting(what, left_open), "varied": alike.varied(what, left_open)}
+            settings[run.kind, left_open] = own
         columns.append(
             dict(zip(SEEDS, run.seeds, strict=True))
             | kind["about"]
             | dict(row.coords)
-            | {"run_id": run.id, "setting": settings[run.kind, row.left_open]}
+            | {"run_id": run.id, **settings[run.kind, row.left_open]}
             | {"precision": kind["what"]["precision"], "versions": row.part.versions(run.kind)}
         )
     names = dict.fromkeys(name for column in columns for name in column)

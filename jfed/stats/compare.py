@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from jfed.results.frames import require_alpha, require_scheme, scores_by_scheme, versions_note
+from jfed.results.frames import company_notes, require_alpha, require_scheme, scores_by_scheme
 from jfed.stats.comparison import Comparison, Comparisons, Correction, Test, best_group
 from jfed.stats.intervals import benjamini_hochberg, cut_at_zero, holm, t_interval
 from jfed.stats.omnibus import Friedman, friedman
@@ -147,7 +147,7 @@ def compare(
     omnibus = _omnibus(scores, higher_is_better) if paired else None
     return Comparisons(
         metric, higher_is_better, alpha, baseline, test, correction, paired, means, tuple(rows), omnibus,
-        versions_note(frame),
+        company_notes(frame),
     )  # fmt: skip
 
 

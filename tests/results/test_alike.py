@@ -75,8 +75,18 @@ def test_what_a_command_varies_on_purpose_is_no_difference(tmp_path):
     assert len(set(swept.setting.values)) == 1
     for _, rows in load.swept(swept):
         assert len(analysis.compare(tidy(load.part(swept, rows)), METRIC).rows) == 1
+        assert analysis.compare(tidy(load.part(swept, rows)), METRIC).remarks == ()
     by_hand = [jfed.Point(at(k, "uniform")[0].config, {"method": f"k-{k}"}) for k in (2, 3)]
-    assert len(analysis.compare(tidy(run(by_hand, SEEDS)), METRIC).rows) == 1
+    found = analysis.compare(tidy(run(by_hand, SEEDS)), METRIC)
+    assert found.remarks == ("k-2 and k-3 differ in more than the scheme: cohort_size (2 and 3).",)
+
+
+def test_a_setting_that_varies_with_the_scheme_is_a_note(tmp_path):
+    run(at(3, "uniform") + at(2, "e3cs-0.5"), SEEDS, out=tmp_path)
+    frame = tidy(jfed.load(tmp_path))
+    (note,) = analysis.compare(frame, METRIC).remarks
+    assert note == "e3cs-0.5 and uniform differ in more than the scheme: cohort_size (2 and 3)."
+    assert note in analysis.comparisons_table(analysis.compare(frame, METRIC), "t").notes
 
 
 def test_a_sweep_that_is_filled_level_by_level_is_one(tmp_path):
@@ -128,8 +138,12 @@ def test_of_two_runs_of_one_name_the_last_one_counts_and_it_is_said(tmp_path, ca
     found = jfed.load(tmp_path)
     assert found.config.values.tolist() == last.config.values.tolist()
     assert caplog.messages == [
-        f"{tmp_path} holds 2 runs of uniform twice: cohort_size (3 and 2). Those computed last are taken."
+        f"{tmp_path} holds 2 runs of uniform twice: cohort_size (3 and 2). Those that a command requested last are"
+        " taken."
     ]
+    for cohort in (3, 2, 3):
+        again = run(at(cohort, "uniform"), SEEDS, out=tmp_path)  # nothing is computed
+        assert jfed.load(tmp_path).run_id.values.tolist() == again.run_id.values.tolist()
 
 
 def test_old_results_say_nothing_and_are_let_pass():

@@ -182,8 +182,11 @@ def test_an_edited_formula_is_computed_again_and_an_edited_comment_is_not(load_s
     assert (first.times_selected.values != edited.times_selected.values).any()
     assert_same_bits(edited, run(load_scheme(SCHEME.replace("selected, 1)", "selected, 2)")), [0, 1]))
     xr.testing.assert_identical(edited, jfed.load(out))
-    assert said() == [f"{out} holds 2 runs of shifted twice: code of the selector. Those computed last are taken."]
-    xr.testing.assert_identical(first, run(load_scheme(SCHEME), [0, 1], out=out))  # the first results are still there
+    twice = f"{out} holds 2 runs of shifted twice: code of the selector. Those that a command requested last are taken."
+    assert said() == [twice]
+    for text, results in ((SCHEME, first), (SCHEME.replace("selected, 1)", "selected, 2)"), edited)):
+        xr.testing.assert_identical(results, run(load_scheme(text), [0, 1], out=out))  # still there
+        xr.testing.assert_identical(results, jfed.load(out))  # what was requested last
 
 
 def test_two_modules_with_one_name_of_a_class_share_nothing(load_scheme):
