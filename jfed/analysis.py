@@ -1,14 +1,14 @@
 """Statistics, tables and figures from finished runs; never imports jax.
 
-`compare` and `summarise` take a tidy frame, one row per (scheme, seed). `comparisons_table` and
-`summary_table` turn their results into a `Table`, which `to_terminal` prints and `write` stores.
-The figures are matplotlib `Figure` objects, which `save` stores.
+`tidy` makes a frame, one row per (scheme, seed), from the Dataset of `jfed.load`; `compare` and `summarise` take such a
+frame. `comparisons_table` and `summary_table` turn their results into a `Table`, which `to_terminal` prints and `write`
+stores. The figures are matplotlib `Figure` objects, which `save` stores.
 
-Other modules answer further questions: `ordering` (is this the order?), `equivalence` (are they as good?),
-`power` (how many seeds?), `tuning` (which setting, chosen on other seeds?), `variance` (where does the
-variance come from?), `bootstrap`, `unpaired` and `omnibus` of `jfed.stats`; `targets` and `figures.survival`
-of `jfed.report` (when is an accuracy reached?); `jfed.results.export` (tidy frames of all results); and
-`jfed.claims` (what do the papers claim?).
+Further questions: `page` and `intersection_union` (is this the order?), `tost` and `non_inferiority` (are they as
+good?), `plan` and `power` (how many seeds?), `choose` (which setting, chosen on other seeds?), `components` (where does
+the variance come from?), `first_reached`, `compare_times` and `arrivals` (when is an accuracy reached?),
+`rates_so_far` and `last_broken` (are quotas kept?), `best_under_quotas` (what would be best?), `fairness` (how evenly
+are clients served?), `per_round` and `per_client` (tidy frames of all results). `jfed.claims` has the papers' claims.
 
 Names are loaded on first use.
 """
@@ -17,6 +17,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jfed.measures.costs import against as against
+    from jfed.measures.costs import cost_grid as cost_grid
+    from jfed.measures.costs import mean_until as mean_until
+    from jfed.measures.fairness import fairness as fairness
+    from jfed.measures.optimum import best_under_quotas as best_under_quotas
+    from jfed.measures.optimum import mean_of_smallest as mean_of_smallest
+    from jfed.measures.optimum import upper_bound as upper_bound
+    from jfed.measures.quotas import last_broken as last_broken
+    from jfed.measures.quotas import rates_so_far as rates_so_far
     from jfed.report.figures.heat import selection_heat as selection_heat
     from jfed.report.figures.plots import box_by_class as box_by_class
     from jfed.report.figures.plots import draw_lines as draw_lines
@@ -39,11 +48,27 @@ if TYPE_CHECKING:
     from jfed.report.targets import compare_times as compare_times
     from jfed.report.targets import first_reached as first_reached
     from jfed.report.targets import targets_table as targets_table
+    from jfed.results.export import per_client as per_client
+    from jfed.results.export import per_round as per_round
+    from jfed.results.load import score as score
+    from jfed.results.load import tidy as tidy
+    from jfed.stats.bootstrap import bootstrap_interval as bootstrap_interval
+    from jfed.stats.bootstrap import iqm as iqm
+    from jfed.stats.bootstrap import ratio_of_medians as ratio_of_medians
     from jfed.stats.compare import compare as compare
     from jfed.stats.compare import seeds_needed as seeds_needed
     from jfed.stats.comparison import Comparison as Comparison
     from jfed.stats.comparison import Comparisons as Comparisons
     from jfed.stats.comparison import best_group as best_group
+    from jfed.stats.equivalence import non_inferiority as non_inferiority
+    from jfed.stats.equivalence import tost as tost
+    from jfed.stats.omnibus import friedman as friedman
+    from jfed.stats.ordering import intersection_union as intersection_union
+    from jfed.stats.ordering import page as page
+    from jfed.stats.power import detectable as detectable
+    from jfed.stats.power import plan as plan
+    from jfed.stats.power import power as power
+    from jfed.stats.power import seeds_for as seeds_for
     from jfed.stats.summary import SchemeSummary as SchemeSummary
     from jfed.stats.summary import Summary as Summary
     from jfed.stats.summary import coefficient_of_variation as coefficient_of_variation
@@ -51,80 +76,35 @@ if TYPE_CHECKING:
     from jfed.stats.summary import gini as gini
     from jfed.stats.summary import jain as jain
     from jfed.stats.summary import summarise as summarise
+    from jfed.stats.tuning import choose as choose
+    from jfed.stats.variance import components as components
 
-_HOME = {
-    "Comparison": "jfed.stats.comparison",
-    "Comparisons": "jfed.stats.comparison",
-    "SchemeSummary": "jfed.stats.summary",
-    "Summary": "jfed.stats.summary",
-    "Table": "jfed.report.tables",
-    "arrivals": "jfed.report.figures.survival",
-    "best_group": "jfed.stats.comparison",
-    "box_by_class": "jfed.report.figures.plots",
-    "coefficient_of_variation": "jfed.stats.summary",
-    "compare": "jfed.stats.compare",
-    "compare_times": "jfed.report.targets",
-    "comparisons_table": "jfed.report.tables",
-    "draw_lines": "jfed.report.figures.plots",
-    "entropy": "jfed.stats.summary",
-    "first_reached": "jfed.report.targets",
-    "forest": "jfed.report.figures.plots",
-    "gini": "jfed.stats.summary",
-    "jain": "jfed.stats.summary",
-    "kaplan_meier": "jfed.report.figures.survival",
-    "lines": "jfed.report.figures.plots",
-    "rank_diagram": "jfed.report.figures.ranks",
-    "save": "jfed.report.figures.plots",
-    "seeds_needed": "jfed.stats.compare",
-    "selection_heat": "jfed.report.figures.heat",
-    "stacked_lines": "jfed.report.figures.plots",
-    "summarise": "jfed.stats.summary",
-    "summary_table": "jfed.report.tables",
-    "targets_table": "jfed.report.targets",
-    "to_csv": "jfed.report.formats",
-    "to_html": "jfed.report.formats",
-    "to_latex": "jfed.report.formats",
-    "to_markdown": "jfed.report.formats",
-    "to_terminal": "jfed.report.formats",
-    "write": "jfed.report.formats",
+_NAMES = {
+    "jfed.measures.costs": "against cost_grid mean_until",
+    "jfed.measures.fairness": "fairness",
+    "jfed.measures.optimum": "best_under_quotas mean_of_smallest upper_bound",
+    "jfed.measures.quotas": "last_broken rates_so_far",
+    "jfed.report.figures.heat": "selection_heat",
+    "jfed.report.figures.plots": "box_by_class draw_lines forest lines save stacked_lines",
+    "jfed.report.figures.ranks": "rank_diagram",
+    "jfed.report.figures.survival": "arrivals kaplan_meier",
+    "jfed.report.formats": "to_csv to_html to_latex to_markdown to_terminal write",
+    "jfed.report.tables": "Table comparisons_table summary_table",
+    "jfed.report.targets": "compare_times first_reached targets_table",
+    "jfed.results.export": "per_client per_round",
+    "jfed.results.load": "score tidy",
+    "jfed.stats.bootstrap": "bootstrap_interval iqm ratio_of_medians",
+    "jfed.stats.compare": "compare seeds_needed",
+    "jfed.stats.comparison": "Comparison Comparisons best_group",
+    "jfed.stats.equivalence": "non_inferiority tost",
+    "jfed.stats.omnibus": "friedman",
+    "jfed.stats.ordering": "intersection_union page",
+    "jfed.stats.power": "detectable plan power seeds_for",
+    "jfed.stats.summary": "SchemeSummary Summary coefficient_of_variation entropy gini jain summarise",
+    "jfed.stats.tuning": "choose",
+    "jfed.stats.variance": "components",
 }
-
-__all__ = [
-    "Comparison",
-    "Comparisons",
-    "SchemeSummary",
-    "Summary",
-    "Table",
-    "arrivals",
-    "best_group",
-    "box_by_class",
-    "coefficient_of_variation",
-    "compare",
-    "compare_times",
-    "comparisons_table",
-    "draw_lines",
-    "entropy",
-    "first_reached",
-    "forest",
-    "gini",
-    "jain",
-    "kaplan_meier",
-    "lines",
-    "rank_diagram",
-    "save",
-    "seeds_needed",
-    "selection_heat",
-    "stacked_lines",
-    "summarise",
-    "summary_table",
-    "targets_table",
-    "to_csv",
-    "to_html",
-    "to_latex",
-    "to_markdown",
-    "to_terminal",
-    "write",
-]
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
@@ -134,4 +114,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted(_HOME)

@@ -199,6 +199,14 @@ def test_the_public_face_is_what_it_says():
         _ = jfed.nothing
 
 
+def test_the_names_of_analysis_are_those_that_type_checkers_see():
+    tree = ast.parse((HOME / "analysis.py").read_text())
+    seen = {a.name: n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names if a.asname}
+    assert seen == jfed.analysis._HOME and dir(jfed.analysis) == sorted(seen)
+    for name in seen:
+        assert callable(getattr(jfed.analysis, name))
+
+
 def test_rooms_give_their_modules_without_further_imports():
     code = "import jfed; print(jfed.controllers.adaptive.Options().phi, jfed.selectors.e3cs.Options().quota)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=HOME.parent)
