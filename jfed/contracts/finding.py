@@ -18,6 +18,7 @@ HINTS = {  # what to do about jax's own errors, by the name of their class
     "NonConcreteBooleanIndexError": "a mask cannot change the size of an array: use jnp.where",
     "UnexpectedTracerError": "a value of one trace was kept in Python for another: return it in the state",
 }
+ABSENT = "a fact without its name in `wants`, and the oracle without `needs_oracle`, are None"
 LONGEST = 240
 
 
@@ -132,11 +133,16 @@ def explained(error: Exception, home: Path | None) -> str:
         where, error = f"{error.function} raises ", error.__cause__
     if isinstance(error, ConfigError):
         return str(error)
-    kind, message = type(error).__name__, re.split(r"\n|\. |\.$", str(error).strip())[0].strip()
+    parts = [part.strip() for part in re.split(r"\n|\. |\.$", str(error).strip())]
+    kind, message = type(error).__name__, parts[0]
+    if message.endswith(":"):  # what follows is on another line
+        message = " ".join([message, *[part for part in parts[1:] if part][:1]])
     message = f"{kind}: {message}" if message else kind
     if len(message) > LONGEST:
         message = message[:LONGEST].rsplit(" ", 1)[0] + " ..."
     hint = next((f"; {HINTS[base.__name__]}" for base in type(error).__mro__ if base.__name__ in HINTS), "")
+    if "NoneType" in message:
+        hint = f"; {ABSENT}"
     return f"{where}{message}{located(error, home)}{hint}."
 
 

@@ -130,15 +130,18 @@ def say_changes(missing: Iterable[Run], stored: Mapping[str, Mapping[str, Any]])
         missing: runs without a stored result.
         stored: kinds of the stored runs, by id.
     """
-    before = {_but_code(kind["what"]): kind["what"] for kind in stored.values()}
+    before: dict[str, list[Mapping[str, Any]]] = {}
+    for kind in stored.values():
+        before.setdefault(_but_code(kind["what"]), []).append(kind["what"])
     changed: dict[str, list[str]] = {}
     unknown: list[str] = []
     for kind, name in {run.kind: str(coordinates(run.point)["method"]) for run in missing}.items():
-        old = before.get(_but_code(kind.what))
+        others = before.get(_but_code(kind.what))
         if not kind.reusable:
             unknown.append(name)
-        elif old is not None and kind.id not in stored:
-            rooms = [room for room, text in kind.what["code"].items() if old["code"].get(room) != text]
+        elif others is not None and kind.id not in stored:
+            old = min(others, key=lambda what: len(_changed(kind.what, what)))  # noqa: B023 (used at once)
+            rooms = _changed(kind.what, old)
             words = [f"the {'scheme' if room == 'selector' else room}" for room in rooms]
             if old["engine"] != kind.what["engine"]:
                 words.append(f"the engine (version {old['engine']} then, {kind.what['engine']} now)")
@@ -151,6 +154,11 @@ def say_changes(missing: Iterable[Run], stored: Mapping[str, Mapping[str, Any]])
             f"Later commands cannot reuse the results of schemes with a member whose source cannot be read:"
             f" {', '.join(dict.fromkeys(unknown))}. Define its class at the top of a file, or give it a `version`."
         )
+
+
+def _changed(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
+    """Return the rooms whose member had other code before."""
+    return [room for room, text in now["code"].items() if before["code"].get(room) != text]
 
 
 def _but_code(what: Mapping[str, Any]) -> str:

@@ -185,6 +185,11 @@ SCHEMES = [
      toy(toys.ToyScheme, first_cohort=lambda self, problem: 0)),
     ("functions", r"select raises TracerBoolConversionError: .* \(test_contracts.py:\d+\); .* use jnp.where",
      scheme(lambda self, key, state, params, view, cohort: cohort if params.chance > 0.5 else None)),
+    ("functions", r"update raises TypeError: .*NoneType.*a fact without its name in `wants`.* are None",
+     learner(lambda state, feedback: state._replace(latency_s=state.latency_s + feedback.facts.loss_sq))),
+    ("functions", r"equal types, but they differ: .*float32\[\].*float32\[8\]",
+     learner(lambda state, feedback: state._replace(latency_s=jax.lax.fori_loop(
+         0, 2, lambda i, x: x + feedback.latency_s, jnp.zeros(()))))),
     ("functions", r"select must return \(state, Cohort\), found Cohort",
      toy(toys.ToyScheme, select=lambda self, dims, good: lambda *x: good(*x)[1])),
     ("functions", r"selected must be a mask for each client, bool\[8\] here, found float32\[8\]",
