@@ -131,8 +131,8 @@ def say_changes(missing: Iterable[Run], stored: Mapping[str, Mapping[str, Any]])
         stored: kinds of the stored runs, by id.
     """
     before: dict[str, list[Mapping[str, Any]]] = {}
-    for kind in stored.values():
-        before.setdefault(_but_code(kind["what"]), []).append(kind["what"])
+    for what in (told["what"] for told in stored.values()):
+        before.setdefault(_but_code(what), []).append(what)
     changed: dict[str, list[str]] = {}
     unknown: list[str] = []
     for kind, name in {run.kind: str(coordinates(run.point)["method"]) for run in missing}.items():
@@ -140,7 +140,7 @@ def say_changes(missing: Iterable[Run], stored: Mapping[str, Mapping[str, Any]])
         if not kind.reusable:
             unknown.append(name)
         elif others is not None and kind.id not in stored:
-            old = min(others, key=lambda what: len(_changed(kind.what, what)))  # noqa: B023 (used at once)
+            old = min(others, key=lambda what: len(_changed(kind.what, what)))
             rooms = _changed(kind.what, old)
             words = [f"the {'scheme' if room == 'selector' else room}" for room in rooms]
             if old["engine"] != kind.what["engine"]:
