@@ -10,22 +10,22 @@ import json
 import logging
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from jfed import catalog
 from jfed.algorithms.deadline import Reading
-from jfed.core.errors import require, unknown
-from jfed.core.options import fits, hints, typed
+from jfed.core.errors import require, shown, unknown
+from jfed.core.options import hints, plain, require_type, typed
 from jfed.core.types import Problem
 from jfed.data.arrays import from_file
 from jfed.data.partition import NATURAL
 
 log = logging.getLogger("jfed")
+
+Option = float | tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Training:
         dataset: a name, the path of an npz file, `jfed.arrays(...)`, or options derived from `jfed.DataOptions`.
         partition: iid, primary (one label makes up 80 % of a client's images), dirichlet, few_labels, wang_case, or
             natural (each client is an owner of examples). None: natural where the data set has owners, else primary.
-        partition_options: options of the partition, such as (("share", 0.8),), (("alpha", 0.5),),
-            (("num_labels", (5, 5, 1, 1)),) or (("min_samples", 20),).
+        partition_options: options of the partition, such as {"share": 0.8}, {"alpha": 0.5},
+            {"num_labels": (5, 5, 1, 1)} or {"min_samples": 20}; kept as a tuple of pairs.
         samples_per_client: number of examples of each client, before its test part is set aside; in the natural
             partition, the maximum. None: 500, or in the natural partition no maximum.
         test_fraction: share of a client's images that it sets aside for testing.
@@ -55,7 +55,7 @@ class Training:
 
     dataset: Any = "digits"
     partition: str | None = None
-    partition_options: tuple[tuple[str, float | tuple[float, ...]], ...] = ()
+    partition_options: Mapping[str, Option] | tuple[tuple[str, Option], ...] = ()
     samples_per_client: int | tuple[int, ...] | None = None
     test_fraction: float = 0.1
     test_set: Literal["reserved", "official"] = "reserved"
@@ -68,12 +68,12 @@ class Training:
     returns: InitVar[Any] = None
 
     def __post_init__(self, missing: Any, returns: Any) -> None:
-        """Replace names by the options that they denote."""
+        """Replace names by the options that they denote, and NumPy's numbers by Python's."""
         for old, value in (("missing", missing), ("returns", returns)):
             if value is not None:
                 _say_renamed(old)
                 object.__setattr__(self, RENAMED[old], value)
-        _resolve(self, "dataset", "model", "algorithm")
+        _settle(self)
 
 
 @dataclass(frozen=True)
@@ -101,22 +101,32 @@ class Config:
     training: Training | None = None
 
     def __post_init__(self) -> None:
-        """Replace names by the options that they denote."""
-        _resolve(self, "selector", "environment", "controller")
+        """Replace names by the options that they denote, and NumPy's numbers by Python's."""
+        _settle(self)
 
 
 SAMPLES = 500
 """Default of `samples_per_client`: E3CS's number."""
 RENAMED = {"missing": "average_over", "returns": "final_model"}
+PAIRS = "partition_options"
+EXAMPLES = {PAIRS: "names with numbers, such as {'min_samples': 20} or (('min_samples', 20),)"}
+HOW_TO_TRAIN = "set training=jfed.Training(...) in Python or use the command of an experiment that trains"
 
 
 def _say_renamed(old: str) -> None:
     log.warning(f"training.{old} is now called training.{RENAMED[old]}; the old name still works.")
 
 
-def _resolve(node: Any, *rooms: str) -> None:
-    for room in rooms:
-        object.__setattr__(node, room, resolve(room, getattr(node, room)))
+def _settle(node: Any) -> None:
+    for f in dataclasses.fields(node):
+        value = getattr(node, f.name)
+        made = resolve(f.name, value) if f.name in catalog.ROOMS else settled(f.name, value)
+        object.__setattr__(node, f.name, made)
+
+
+def settled(name: str, value: Any) -> Any:
+    """Return a setting as configs keep it: with Python's numbers, and options of the partition as pairs."""
+    return plain(tuple(value.items()) if name == PAIRS and isinstance(value, Mapping) else value)
 
 
 def resolve(room: str, given: Any) -> Any:
@@ -161,13 +171,21 @@ def replace(config: Any, delta: Mapping[str, Any]) -> Any:
     Raises:
         ConfigError: a path names no field, or a value does not have the field's type.
     """
+    require(isinstance(delta, Mapping), f'Changes are a mapping, such as {{"cohort_size": 10}}, found {shown(delta)}.')
     for path, value in delta.items():
         head, dot, last = path.rpartition(".")
         if head in ("training", "") and last in RENAMED and not has(config, path):
             _say_renamed(last)
             path = head + dot + RENAMED[last]
+        require_training([config], path)
         config = _replace(config, path.split("."), value, path)
     return config
+
+
+def require_training(nodes: Iterable[Any], path: str) -> None:
+    """Check that not all configs lack training, if a dotted path leads into it."""
+    lacking = path.startswith("training.") and all(getattr(node, "training", node) is None for node in nodes)
+    require(not lacking, f"There is no setting {path!r} without training: {HOW_TO_TRAIN}.")
 
 
 def has(config: Any, path: str) -> bool:
@@ -193,22 +211,10 @@ def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
     if len(path) > 1:
         value = _replace(getattr(node, path[0]), path[1:], value, whole)
     else:
-        value = plain(value)
-        if path[0] in catalog.ROOMS and isinstance(node, Config | Training):
-            value = resolve(path[0], value)
-        _require_type(node, path[0], value, whole)
+        room = path[0] in catalog.ROOMS and isinstance(node, Config | Training)
+        value = resolve(path[0], value) if room else settled(path[0], value)
+        require_type(value, hints(type(node))[path[0]], whole, EXAMPLES.get(path[0], ""))
     return dataclasses.replace(node, **{path[0]: value})
-
-
-def plain(value: Any) -> Any:
-    """Return a NumPy scalar, such as an element of `numpy.arange(3)`, as a Python number; other values unchanged."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _require_type(node: Any, name: str, value: Any, whole: str) -> None:
-    hint = hints(type(node))[name]
-    wanted = hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
-    require(fits(value, hint), f"{whole} must be {wanted}, found {value!r}.")
 
 
 # ---------------------------------------------------------------------------------------------------- hash
@@ -243,6 +249,7 @@ def check(config: Config) -> None:
     Raises:
         ConfigError: a value has the wrong type or is out of range.
     """
+    require(isinstance(config, Config), f"A config must be a jfed.Config, found {shown(config)}.")
     _check_types(config, "")
     k, num_clients = config.cohort_size, config.num_clients
     require(num_clients >= 1, f"There must be at least one client, found K = {num_clients}.")
@@ -262,7 +269,7 @@ def _check_types(node: Any, path: str) -> None:
         if f.name in catalog.ROOMS and isinstance(node, Config | Training):
             resolve(f.name, value)
         else:
-            _require_type(node, f.name, value, path + f.name)
+            require_type(value, hints(type(node))[f.name], path + f.name, EXAMPLES.get(f.name, ""))
         if dataclasses.is_dataclass(value) and f.compare:
             _check_types(value, f"{path}{f.name}.")
 

@@ -32,15 +32,17 @@ def parse_axes(axes: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def require_tune_seeds(tune_seeds: Sequence[int], num_seeds: int, axes: Sequence[str]) -> None:
-    """Check that the tune seeds are some of the seeds, but not all, and that there is a sweep to tune.
+    """Check that there are seeds, that tune seeds are some of them, but not all, and that there is a sweep to tune.
 
     Raises:
-        ConfigError: there are tune seeds but no axes, some are not run, or no seed is left to report.
+        ConfigError: there is no seed; or there are tune seeds but no axes, some are not run, or none is left to report.
     """
+    require(num_seeds >= 1, f"At least one seed is needed, found --seeds {num_seeds}.")
     require(bool(axes) or not tune_seeds, "--tune-seeds are for choosing among settings: name them with --sweep.")
-    inside = all(0 <= seed < num_seeds for seed in tune_seeds)
-    spare = set(range(num_seeds)) - set(tune_seeds)
-    require(bool(spare) and inside, f"--tune-seeds must be some of the {num_seeds} seeds, not all of them.")
+    some = f"--tune-seeds must be some of the {num_seeds} seeds"
+    strange = ", ".join(str(seed) for seed in tune_seeds if not 0 <= seed < num_seeds)
+    require(not strange, f"{some} (0 to {num_seeds - 1}), found {strange}: choose others, or raise --seeds.")
+    require(len(set(tune_seeds)) < num_seeds, f"{some}, not all of them: name fewer, or raise --seeds.")
 
 
 def _split(item: str) -> tuple[str, str]:

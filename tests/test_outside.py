@@ -170,6 +170,10 @@ def test_the_scheme_of_the_readme(tmp_path, monkeypatch):
         ("import nothing_of_the_kind\n", "broken_scheme.py, line 1, cannot be loaded: ModuleNotFoundError"),
         ("def f(:\n", "cannot be loaded: SyntaxError"),
         (
+            "import jfed\nfrom dataclasses import dataclass\n@dataclass\nclass Soft(jfed.SelectorOptions):\n    pass\n",
+            "from a frozen one: write @dataclass(frozen=True) above the class.",
+        ),
+        (
             "import jfed\nfrom dataclasses import dataclass\n@dataclass(frozen=True)\n"
             "class Uniform(jfed.SelectorOptions):\n    def make(self, dims):\n        pass\n",
             "'uniform' is a scheme of jfed; give yours another name",

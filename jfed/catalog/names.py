@@ -8,7 +8,7 @@ from jfed.catalog import outside
 from jfed.catalog.rooms import ROOMS, Entry, instance, room_of, shipped
 from jfed.core.errors import unknown
 from jfed.core.members import MODES, MemberOptions, Mode, Name, SelectorOptions
-from jfed.core.options import require_frozen
+from jfed.core.options import plain_fields, require_frozen
 
 _NUMBER = r"-([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
 
@@ -55,7 +55,7 @@ def _match(field: str, name: str) -> tuple[Entry, Any]:
             return entry, plain.removeprefix(f"{stem}-")
         if match := re.fullmatch(re.escape(stem) + _NUMBER, plain):
             return entry, float(match[1])
-    raise unknown(ROOMS[field].word, name, names(field))
+    raise unknown(ROOMS[field].word, name, names(field), ROOMS[field].also)
 
 
 def names(field: str) -> list[str]:
@@ -109,12 +109,11 @@ def set_by_name(options: MemberOptions) -> set[str]:
 
 
 def resolve(field: str, given: Any, mode: Mode = "faithful") -> Any:
-    """Return options from a name or from options themselves, checked to belong to the room.
+    """Return options from a name or from options themselves, checked to belong to the room, with Python's own numbers.
 
     Raises:
         ConfigError: the name is unknown, or the options belong to another room.
     """
-    if isinstance(given, str):
-        return find(field, given, mode)
-    require_frozen(given, ROOMS[field].base, f"The {ROOMS[field].word}")
-    return given
+    options = find(field, given, mode) if isinstance(given, str) else given
+    require_frozen(options, ROOMS[field].base, f"The {ROOMS[field].word}", ROOMS[field].also)
+    return plain_fields(options)

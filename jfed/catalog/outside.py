@@ -110,7 +110,9 @@ def _import(name: str, path: Path) -> Any:
         where = f"{path}, line {lines[-1]}," if lines else str(path)
         thawed = "non-frozen dataclass from a frozen one" in str(error)
         advice = ": write @dataclass(frozen=True) above the class" if thawed else ""
-        raise ConfigError(f"{where} cannot be loaded: {type(error).__name__}: {str(error).rstrip('.')}{advice}.") from error
+        raise ConfigError(
+            f"{where} cannot be loaded: {type(error).__name__}: {str(error).rstrip('.')}{advice}."
+        ) from error
     return module
 
 

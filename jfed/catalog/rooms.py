@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from jfed.core.errors import ConfigError
+from jfed.core.errors import ConfigError, shown
 from jfed.core.members import (
     AlgorithmOptions,
     ControllerOptions,
@@ -21,6 +21,8 @@ from jfed.core.options import cast, hints, require_frozen
 from jfed.data.options import DataOptions
 from jfed.models.classifier import ModelOptions
 
+FILE = "the path of an .npz file or jfed.arrays(images, labels)"
+
 
 @dataclass(frozen=True)
 class Room:
@@ -32,6 +34,7 @@ class Room:
         package: package of its members.
         base: base class of its members' options.
         group: group of its entry points.
+        also: what a config may hold in place of a name or options, in words.
     """
 
     field: str
@@ -39,6 +42,7 @@ class Room:
     package: str
     base: type[MemberOptions]
     group: str
+    also: str = ""
 
 
 ROOMS = {
@@ -48,7 +52,7 @@ ROOMS = {
         Room("environment", "world", "jfed.envs", EnvironmentOptions, "jfed.environments"),
         Room("controller", "controller", "jfed.controllers", ControllerOptions, "jfed.controllers"),
         Room("algorithm", "algorithm", "jfed.algorithms", AlgorithmOptions, "jfed.algorithms"),
-        Room("dataset", "data set", "jfed.data", DataOptions, "jfed.data"),
+        Room("dataset", "data set", "jfed.data", DataOptions, "jfed.data", FILE),
         Room("model", "model", "jfed.models", ModelOptions, "jfed.models"),
     )
 }
@@ -120,7 +124,7 @@ def room_of(options: Any) -> str:
         if isinstance(options, room.base):
             require_frozen(options, room.base, f"The {room.word}")
             return field
-    raise ConfigError(f"{options!r} is not an instance of any base of members: {bases()}.")
+    raise ConfigError(f"{shown(options)} is not an instance of any base of members: {bases()}.")
 
 
 def bases() -> str:

@@ -17,9 +17,11 @@ from jfed.contracts.programs import host
 from jfed.contracts.sweeps import NUM_ROUNDS, TINY
 from jfed.controllers import fixed
 from jfed.core.errors import ConfigError
+from jfed.core.interfaces import Algorithm
 from jfed.core.types import Dims
 from jfed.engine import simulate
 from jfed.engine.lanes import LANES
+from jfed.engine.spec import made as made_by
 from jfed.envs import volatility
 from jfed.models import classifier
 from jfed.models.classifier import Inputs
@@ -31,10 +33,12 @@ from jfed.sweep import Point
 class AlgorithmBench(Bench):
     """One algorithm under test."""
 
+    makes = Algorithm
+
     def make(self, options: Any) -> Any:
         """Return the algorithm for the loss of a small model."""
         model = classifier.make(TINY.model, Inputs((8, 8, 1), 10, 16.0, 0.4, 0.3))
-        return options.make(Dims(K, K, TINY.batch_size), mean_loss(model))
+        return made_by(options, self.makes, Dims(K, K, TINY.batch_size), mean_loss(model))
 
     @shared
     def points(self) -> list[Point]:

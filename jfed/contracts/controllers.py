@@ -23,6 +23,7 @@ from jfed.contracts.walks import (
     watch,
     wide,
 )
+from jfed.core.interfaces import Controller
 from jfed.core.types import Cohort, Costs, Dims, Estimates, Feedback, Plan, Problem, View
 
 SIZES = (0, 1, 3, 4, 5, 8, 9, 20)
@@ -44,6 +45,8 @@ class Course(NamedTuple):
 
 class ControllerBench(WalkBench):
     """One controller under test."""
+
+    makes = Controller
 
     @shared
     def problem(self) -> Problem:

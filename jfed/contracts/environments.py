@@ -23,6 +23,7 @@ from jfed.contracts.walks import (
     static_half,
     wide,
 )
+from jfed.core.interfaces import Environment
 from jfed.core.types import Cohort, Costs, Dims, Oracle, Outcome, Plan, Problem, View
 
 FEW = (0, 1, 2)  # clients of a cohort
@@ -47,6 +48,8 @@ class Visit(NamedTuple):
 
 class EnvironmentBench(WalkBench):
     """One world under test."""
+
+    makes = Environment
 
     @shared
     def costs(self) -> Costs | None:

@@ -19,6 +19,7 @@ from jfed.contracts.programs import equal
 from jfed.core.errors import ConfigError
 from jfed.core.options import dynamic_names, fits, hints, require_frozen, static_half
 from jfed.core.types import Dims, Problem
+from jfed.engine import spec
 
 K, ROUNDS, BATCH = 8, 24, 4
 SIZES = (5, 1, 7, 20, 3, 3, 9, 2)  # images of each client
@@ -31,7 +32,10 @@ class Bench:
     Attributes:
         given: the member's options, or their class.
         room: its room in the catalogue.
+        makes: class of what the room's `make` returns.
     """
+
+    makes: type[Any] = object
 
     def __init__(self, given: Any, room: catalog.Room) -> None:
         self.given, self.room = given, room
@@ -81,7 +85,7 @@ class Bench:
 
     def make(self, options: Any) -> Any:
         """Return the member that some options make."""
-        return options.make(self.dims)
+        return spec.made(options, self.makes, self.dims)
 
     @shared
     def member(self) -> Any:

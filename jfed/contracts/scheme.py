@@ -16,6 +16,7 @@ from jfed.contracts.options import ROUNDS, SIZES, K
 from jfed.contracts.programs import traced
 from jfed.contracts.walks import Shapes, WalkBench
 from jfed.core.errors import ConfigError
+from jfed.core.interfaces import Selector
 from jfed.core.types import Cohort, Dims, Facts, Feedback, Oracle, Probe, Problem, View
 
 FEATURES = ("power", "demand", "distance")
@@ -59,6 +60,8 @@ class Seen(NamedTuple):
 
 class SelectorBench(WalkBench):
     """One scheme under test."""
+
+    makes = Selector
 
     @shared
     def problem(self) -> Problem:

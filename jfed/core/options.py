@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import numpy as np
 
-from jfed.core.errors import ConfigError, require
+from jfed.core.errors import ConfigError, require, shown
 
 Named = TypeVar("Named")
 
@@ -96,6 +96,39 @@ def typed(options: Any) -> Any:
     return dataclasses.replace(options, **changed)
 
 
+def plain(value: Any) -> Any:
+    """Return NumPy's scalars as Python's, in tuples too; return other values as given."""
+    if type(value) is tuple:
+        made = tuple(map(plain, value))
+        return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def plain_fields(options: Any) -> Any:
+    """Return options with NumPy's scalars as Python's, so that equal settings have one form."""
+    own = {f.name: getattr(options, f.name) for f in dataclasses.fields(options) if f.init}
+    changed = {name: made for name, value in own.items() if (made := plain(value)) is not value}
+    return dataclasses.replace(options, **changed) if changed else options
+
+
+def require_type(value: Any, hint: Any, name: str, example: str = "") -> None:
+    """Check that a setting has the type of its field's annotation.
+
+    Args:
+        value: value of the setting.
+        hint: annotation of the field.
+        name: name of the setting in messages.
+        example: what to write, in place of the annotation's own text.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    wanted = example or (hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", ""))
+    listed = isinstance(value, np.ndarray | list) and np.ndim(value) == 1 and fits(plain(tuple(value)), hint)
+    advice = ": put it into tuple(...)" if listed else ""
+    require(fits(value, hint), f"{name} must be {wanted}, found {shown(value)}{advice}.")
+
+
 # --------------------------------------------------------------------------------------------- static half
 
 
@@ -154,8 +187,14 @@ def _only_static(kind: type[Any]) -> type[Any]:
     )
 
 
-def require_frozen(options: Any, base: type[Any], what: str) -> None:
+def require_frozen(options: Any, base: type[Any], what: str, also: str = "") -> None:
     """Check that options are an instance of a frozen dataclass derived from the base of their room.
+
+    Args:
+        options: options of a member.
+        base: base of their room.
+        what: the words for them in messages.
+        also: the words for what else could have been given.
 
     Raises:
         ConfigError: they are a class, derive from another base, or are not frozen.
@@ -163,8 +202,11 @@ def require_frozen(options: Any, base: type[Any], what: str) -> None:
     kind = type(options)
     if isinstance(options, type):
         raise ConfigError(f"{what} must be options, not their class: write {options.__qualname__}().")
-    found = f"{kind.__module__}.{kind.__qualname__}" if dataclasses.is_dataclass(kind) else repr(options)
-    require(isinstance(options, base), f"{what} must be a name or options on jfed.{base.__name__}, found {found}.")
+    found = f"{kind.__module__}.{kind.__qualname__}" if dataclasses.is_dataclass(kind) else shown(options)
+    others = f", {also}," if also else ""
+    require(
+        isinstance(options, base), f"{what} must be a name{others} or options on jfed.{base.__name__}, found {found}."
+    )
     own = kind.__dict__.get("__dataclass_params__")
     require(
         own is not None and own.frozen,

@@ -161,18 +161,18 @@ def _parts(path: Path) -> dict[str, NDArray[Any]]:
 # ------------------------------------------------------------------------------------------------ checks
 
 
-def _array(name: str, given: ArrayLike) -> NDArray[Any]:
+def _array(name: str, given: ArrayLike, advice: str) -> NDArray[Any]:
     try:
         array = np.asarray(given)
     except (ValueError, TypeError) as error:
         raise DataError(f"{name} must be one array of equally long rows ({error})") from error
     if array.dtype.kind == "O":
-        raise DataError(f"{name} hold Python objects: make them one array of numbers, or of strings with .astype(str)")
+        raise DataError(f"{name} hold Python objects: {advice}")
     return array
 
 
 def _examples(name: str, given: ArrayLike) -> Examples:
-    array = _array(name, given)
+    array = _array(name, given, "make them one array of numbers, by numpy.stack for arrays or .astype(numpy.float32)")
     if array.ndim == 0 or array.size == 0:
         raise DataError(f"{name} must hold at least one example of at least one number, found shape {array.shape}")
     if array.dtype == np.uint8:
@@ -180,7 +180,8 @@ def _examples(name: str, given: ArrayLike) -> Examples:
         return np.array(images[:, np.newaxis] if array.ndim == 1 else images, order="C")
     if array.dtype.kind != "f":
         raise DataError(
-            f"{name} must be uint8 (pixels from 0 to 255) or float32 (features), found {array.dtype}: use .astype"
+            f"{name} must be uint8 (pixels from 0 to 255) or float32 (features), found {array.dtype}: use"
+            " .astype(numpy.uint8) or .astype(numpy.float32)"
         )
     with np.errstate(over="ignore"):
         features = np.array(array[:, np.newaxis] if array.ndim == 1 else array, np.float32, order="C")
@@ -191,9 +192,16 @@ def _examples(name: str, given: ArrayLike) -> Examples:
 
 
 def _labels(name: str, given: ArrayLike) -> NDArray[np.int32]:
-    array = _array(name, given)
+    numbered = "give the classes numbers, in labels and test_labels the same"
+    if name == "labels":
+        numbered = "numpy.unique(labels, return_inverse=True)[1] gives the classes numbers"
+    array = _array(name, given, numbered)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise DataError(f"{name} must be a vector of whole numbers, found {array.dtype} of shape {array.shape}")
+        whole = numbered if array.dtype.kind in "US" else ".astype(int) makes them whole"
+        raise DataError(
+            f"{name} must be a vector of whole numbers, found {array.dtype} of shape {array.shape}:"
+            f" {whole if array.ndim == 1 else 'give one number for each example'}"
+        )
     largest = np.iinfo(np.int32).max
     if array.size and (int(array.min()) < 0 or int(array.max()) > largest):
         place = int(np.flatnonzero((array < 0) | (array > largest))[0])
@@ -230,10 +238,10 @@ def _require_known(labels: NDArray[np.int32], last: int) -> None:
 
 
 def _owners(given: ArrayLike, examples: Examples) -> NDArray[np.int32]:
-    array = _array("clients", given)
+    text = "make them one array of whole numbers, or of strings with .astype(str)"
+    array = _array("clients", given, text)
     if array.ndim != 1 or array.dtype.kind not in "iuUS":
-        raise DataError(
-            f"clients must be a vector of whole numbers or strings, found {array.dtype} of shape {array.shape}"
-        )
+        found = f"{array.dtype} of shape {array.shape}"
+        raise DataError(f"clients must be a vector of whole numbers or strings, found {found}: {text}")
     _require_as_many("clients", array, "images", examples)
     return np.unique(array, return_inverse=True)[1].astype(np.int32)

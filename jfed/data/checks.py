@@ -22,7 +22,10 @@ def checked(labels: ArrayLike, sizes: ArrayLike) -> tuple[NDArray[np.int64], NDA
         client = int(sizes.argmin())
         raise DataError(f"client {client} cannot have {sizes[client]} images")
     if sizes.sum() > labels.size:
-        raise DataError(f"{sizes.size:,} clients ask for {sizes.sum():,} images, but there are only {labels.size:,}")
+        raise DataError(
+            f"{sizes.size:,} clients ask for {sizes.sum():,} images, but there are only {labels.size:,}: lower"
+            " samples_per_client or num_clients"
+        )
     return labels, sizes
 
 

@@ -58,6 +58,6 @@ def few_labels(
         worst = int(short.argmax())
         raise DataError(
             f"the clients ask for {counts.sum(axis=0)[worst]:,} images of label {values[worst]}, "
-            f"but there are only {room[worst]:,}"
+            f"but there are only {room[worst]:,}: lower samples_per_client or num_clients"
         )
     return deal(classes, counts, rng)

@@ -35,6 +35,10 @@ def natural(
         raise DataError(f"there must be at least one client, found {num_clients}")
     counts = np.bincount(owners)
     fit = np.flatnonzero(counts >= min_samples)
+    if not len(fit):
+        raise DataError(
+            f"no owner has {min_samples:g} examples, the largest has {counts.max():,}: set min_samples to at most that"
+        )
     if num_clients > len(fit):
         raise DataError(
             f"{num_clients:,} clients are asked for, but only {len(fit):,} of the {len(counts):,} owners have at least"

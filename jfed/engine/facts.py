@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Key, PRNGKeyArray
 
 from jfed.algorithms.vectors import norm
 from jfed.algorithms.whole import mean_over
+from jfed.config import HOW_TO_TRAIN
 from jfed.core import prng
 from jfed.core.errors import require, unknown
 from jfed.core.interfaces import Loss, Model, Selector
@@ -25,10 +26,10 @@ ON_IMAGES = ("loss_before", "loss_after", "loss_sq", "accuracy", "gradient_norm"
 
 
 def check(selector: Selector, name: str, trains: bool) -> None:
-    """Check that all facts that a selector wants exist.
+    """Check that all facts that a selector wants exist, and that there are models if it probes clients for their loss.
 
     Raises:
-        ConfigError: a fact is unknown or needs training, or a sketch has no dimensions.
+        ConfigError: a fact is unknown, facts or probes need training, or a sketch has no dimensions.
     """
     for wanted in selector.wants:
         if wanted not in Facts._fields:
@@ -36,7 +37,12 @@ def check(selector: Selector, name: str, trains: bool) -> None:
     require(
         trains or not selector.wants,
         f"{name} wants {', '.join(selector.wants)} of the clients' training, which a selection-only run does not have:"
-        " add training, or leave the scheme out.",
+        f" {HOW_TO_TRAIN}, or leave the scheme out.",
+    )
+    require(
+        trains or selector.probe is None,
+        f"{name} asks clients for their loss, which a selection-only run does not have: {HOW_TO_TRAIN}, or leave the"
+        " scheme out.",
     )
     require(
         "sketch" not in selector.wants or selector.sketch_size >= 1,

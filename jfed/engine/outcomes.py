@@ -16,9 +16,12 @@ from jaxtyping import Int
 from jfed import config as configs
 from jfed.core import prng
 from jfed.core.errors import require
+from jfed.core.interfaces import Environment
 from jfed.core.options import static_half
 from jfed.core.types import Cohort, Dims, Plan
 from jfed.engine.round import first_view
+from jfed.engine.spec import made
+from jfed.sweep import listed_seeds
 
 MANY = 64  # seeds at a time, so that device memory does not grow with their number
 
@@ -58,7 +61,7 @@ def outcomes(config: configs.Config, seeds: Iterable[int]) -> Outcomes:
     options = config.environment
     params = jax.tree.map(jnp.asarray, options.params(problem))
     dims = Dims(config.num_clients, slots=1, features=options.features, resources=configs.resources(config))
-    world = static_half(options).options.make(dims)
+    world = made(static_half(options).options, Environment, dims)
     nobody = Cohort(jnp.zeros(dims.num_clients, bool), jnp.full(dims.num_clients, jnp.nan))
     none, ones = jnp.zeros(dims.num_clients, jnp.int32), jnp.ones(dims.num_clients, jnp.int32)
 
@@ -76,7 +79,7 @@ def outcomes(config: configs.Config, seeds: Iterable[int]) -> Outcomes:
 
         return lax.scan(step, start, jnp.arange(1, config.num_rounds + 1))[1]
 
-    every = [prng.seeds(seed) for seed in seeds]
+    every = listed_seeds(seeds)
     require(len(every) > 0, "Give at least one seed.")
     all_of = jax.jit(lambda stacked: lax.map(one, stacked))
     parts = [

@@ -1,13 +1,16 @@
 """The static half of an experiment: everything that shapes the compiled program, hashable."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from jfed.algorithms.deadline import Reading
+from jfed.core.errors import require, shown
 from jfed.core.interfaces import Algorithm, Controller, Environment, Model, Selector
 from jfed.core.options import Static
 from jfed.core.types import Dims
 from jfed.models import classifier, losses
+
+Member = TypeVar("Member")
 
 
 @dataclass(frozen=True)
@@ -62,16 +65,27 @@ class Parts(NamedTuple):
     algorithm: Algorithm | None
 
 
+def made(options: Any, kind: type[Member], *given: Any) -> Member:
+    """Return the member that options make of the arguments `given`.
+
+    Raises:
+        ConfigError: it is not of this kind.
+    """
+    member, name = options.make(*given), type(options).__qualname__
+    require(isinstance(member, kind), f"{name}.make must return a jfed.{kind.__name__}, found {shown(member)}.")
+    return member
+
+
 def build(spec: Spec) -> Parts:
     """Return the members of a spec."""
     model = algorithm = None
     if (t := spec.training) is not None:
         model = classifier.make(t.model, t.inputs)
-        algorithm = t.algorithm.options.make(spec.dims, losses.mean_loss(model))
+        algorithm = made(t.algorithm.options, Algorithm, spec.dims, losses.mean_loss(model))
     return Parts(
-        environment=spec.environment.options.make(spec.dims),
-        selector=spec.selector.options.make(spec.dims),
-        controller=spec.controller.options.make(spec.dims),
+        environment=made(spec.environment.options, Environment, spec.dims),
+        selector=made(spec.selector.options, Selector, spec.dims),
+        controller=made(spec.controller.options, Controller, spec.dims),
         model=model,
         algorithm=algorithm,
     )

@@ -10,6 +10,7 @@ from flax import linen
 from jax import Array
 from jaxtyping import Float, Int, Num, PRNGKeyArray
 
+from jfed.core.errors import require, shown
 from jfed.core.interfaces import Grades, Model
 from jfed.core.members import MemberOptions
 from jfed.core.options import STATIC
@@ -90,8 +91,16 @@ def _spread(value: float | tuple[float, ...]) -> Any:
 
 
 def make(options: ModelOptions, inputs: Inputs) -> Model:
-    """Return the classifier."""
+    """Return the classifier.
+
+    Raises:
+        ConfigError: the options do not fit the inputs, or `module` returns no flax module.
+    """
     module = options.module(inputs)
+    require(
+        isinstance(module, linen.Module),
+        f"{type(options).__qualname__}.module must return a flax.linen.Module, found {shown(module)}.",
+    )
 
     def init(key: PRNGKeyArray) -> Weights:
         blank = jnp.zeros((1, *inputs.shape), jnp.uint8)

@@ -131,7 +131,7 @@ def federated(
 
 def _partition(config: Config, seed: int, data_dir: str | None) -> partitions.Partition:
     t = config.training
-    assert t is not None and t.partition is not None  # `config.normal` has filled it in
+    assert t is not None and t.partition is not None and isinstance(t.partition_options, tuple)  # by `config.normal`
     return _partition_cached(
         t.dataset, data_dir, t.partition, t.partition_options, config.num_clients, t.samples_per_client,
         t.test_fraction, seed,

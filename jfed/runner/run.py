@@ -12,7 +12,7 @@ import jax
 
 from jfed import config as configs
 from jfed.core import code, prng
-from jfed.core.errors import require
+from jfed.core.errors import require, shown
 from jfed.results import index, store
 from jfed.results.load import read_rows
 from jfed.results.whole import assemble
@@ -23,7 +23,7 @@ from jfed.runner.leave import Leaving
 from jfed.runner.specs import Layout
 from jfed.runner.units import Asked, Unit, ask, blocks
 from jfed.runner.watch import Watch
-from jfed.sweep import Point
+from jfed.sweep import Point, listed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,7 +32,7 @@ log = logging.getLogger("jfed")
 
 
 def run(
-    points: Sequence[Point],
+    points: Iterable[Point],
     seeds: Iterable[int | prng.Seeds],
     *,
     out: str | Path | None = None,
@@ -63,8 +63,9 @@ def run(
         KeyboardInterrupt: a signal ended the call.
     """
     layout = layout or Layout()
+    require(isinstance(layout, Layout), f"The layout must be a jfed.Layout, found {shown(layout)}.")
     require(layout.max_seconds is None or out is not None, "max_seconds needs out: unfinished work would be lost.")
-    leaving, points = Leaving(layout.max_seconds), list(points)
+    leaving, points = Leaving(layout.max_seconds), listed(points)
     groups = ask(points, seeds, layout, data_dir)
     names = _names(groups)
     runs = [run for group in groups for run in group.runs]

@@ -1,7 +1,7 @@
 """The program and the arrays of a config: its static half, its dynamic half, and checks of its training."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import jax
 import numpy as np
@@ -11,7 +11,7 @@ from jfed import config as configs
 from jfed.config import Config, Training
 from jfed.core import prng
 from jfed.core.errors import require
-from jfed.core.options import static_half
+from jfed.core.options import plain, static_half
 from jfed.core.types import Dims
 from jfed.engine import facts
 from jfed.engine.spec import Spec, TrainingSpec, build
@@ -45,6 +45,11 @@ class Layout:
     record_selected: bool = False
     checkpoint_s: float = 30.0
     max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Replace NumPy's numbers by Python's."""
+        for f in fields(self):
+            object.__setattr__(self, f.name, plain(getattr(self, f.name)))
 
 
 def run_params(config: Config) -> RunParams:
@@ -110,11 +115,6 @@ def check_training(
     name = point.coords.get("method", catalog.label(point.config.selector))
     facts.check(build(spec).selector, name, training is not None)
     if training is None:
-        require(
-            build(spec).selector.probe is None,
-            f"{name} asks clients for their loss, which a selection-only run does not have: add training, or leave the"
-            " scheme out.",
-        )
         return 0, 0
     require(
         estimates or training.final_model != "best",

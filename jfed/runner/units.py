@@ -17,13 +17,14 @@ from jfed import config as configs
 from jfed.config import Config
 from jfed.core import prng
 from jfed.core.errors import require, unknown
+from jfed.core.options import hints, require_type
 from jfed.engine.lanes import LANES
 from jfed.engine.simulate import Block, Pool
 from jfed.engine.spec import Spec
 from jfed.runner import feed
 from jfed.runner.identity import Run, kind_of
 from jfed.runner.specs import Layout, check_training, make_spec, run_params, slots_bound
-from jfed.sweep import Point
+from jfed.sweep import Point, listed_seeds
 
 SELECTION_BLOCK = 64  # on a CPU 128 is no faster, 16 is about 1.5 times slower
 TRAINING_BLOCK = {"sequential": 1, "vmapped": 16}  # a CPU gains little from more; 16 is a guess for accelerators
@@ -130,7 +131,7 @@ def ask(
         ConfigError: a setting cannot be run.
         DataError: data cannot be obtained, or there are too few images.
     """
-    every = [s if isinstance(s, prng.Seeds) else prng.seeds(s) for s in seeds]
+    every = listed_seeds(seeds)
     _check(points, every, layout)
     groups: dict[Any, list[Point]] = {}
     widths: dict[Any, tuple[int, int]] = {}
@@ -162,9 +163,12 @@ def _check(points: Sequence[Point], seeds: Sequence[prng.Seeds], layout: Layout)
         name = str(sorted(point.coords.items()))
         require(
             name not in seen,
-            f"Two points of the sweep have the same name {point.coords}: results could not tell them apart.",
+            f"Two points of the sweep have the same name {point.coords}, so results could not tell them apart: give"
+            ' jfed.methods names of your own, as in {"one": Mine(0.1), "two": Mine(0.2)}, or list each scheme once.',
         )
         seen.add(name)
+    for f in dataclasses.fields(Layout):
+        require_type(getattr(layout, f.name), hints(Layout)[f.name], f"Layout.{f.name}")
     for name in ("block_size", "chunk_rounds"):
         size = getattr(layout, name)
         require(size is None or size >= 1, f"{name} must be at least 1, found {size}.")

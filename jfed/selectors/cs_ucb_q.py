@@ -85,11 +85,12 @@ class Options(SelectorOptions):
         require(
             high < problem.availability or high == problem.availability in (0.0, 1.0),
             f"CS-UCB-Q cannot promise {high:g} of the rounds to a client that is available in"
-            f" {problem.availability:g} of them.",
+            f" {problem.availability:g} of them: set quota below that share.",
         )
         require(
             float(quota.sum()) <= k * (1 + 1e-9),
-            f"CS-UCB-Q cannot keep quotas of {quota.sum():g} clients a round in all with k = {k}.",
+            f"CS-UCB-Q cannot keep quotas of {quota.sum():g} clients a round in all with k = {k}: lower quota, or raise"
+            " k.",
         )
         require(0 <= self.beta <= 1, f"CS-UCB-Q's beta must lie in [0, 1], found {self.beta:g}.")
         require(0 < self.tau_max_s < np.inf, f"tau_max_s must be positive, found {self.tau_max_s:g}.")

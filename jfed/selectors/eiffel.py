@@ -169,7 +169,7 @@ class Options(EveryoneOptions):
         require(
             low <= largest,
             f"Eiffel could never select a client: each demands at least {low:.3g}, and a pool has at most"
-            f" {largest:.3g}.",
+            f" {largest:.3g}: raise budget.",
         )
         if high > largest:
             _say(

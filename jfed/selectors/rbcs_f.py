@@ -158,11 +158,12 @@ class Options(SelectorOptions):
         require(
             num_clients * beta <= k * (1 + 1e-9),
             f"RBCS-F cannot promise {beta:g} of the rounds to each of {num_clients} clients: that is"
-            f" {num_clients * beta:g} a round, and k = {k}.",
+            f" {num_clients * beta:g} a round, and k = {k}; set beta to at most k / K, or raise k.",
         )
         require(
             beta <= problem.availability,
-            f"RBCS-F cannot promise {beta:g} of the rounds to clients available in {problem.availability:g} of them.",
+            f"RBCS-F cannot promise {beta:g} of the rounds to clients available in {problem.availability:g} of them:"
+            " set beta to at most that share.",
         )
         return as_arrays(
             Params, k=k, V=float(self.V), beta=float(beta), alpha=float(self.alpha), ridge=float(self.ridge)

@@ -36,6 +36,12 @@ def test_the_command_reads_a_file(tmp_path, monkeypatch, capsys):
         " gets, or declare it static, as in `luck: ... = jfed.static(...)`."
     )
     assert said[1:] == ["scheme crooked: 4 rules hold"]
+    path.write_text(path.read_text().replace("return", "").replace("self.luck", ""))
+    monkeypatch.setattr(outside, "_files", {})
+    monkeypatch.delitem(sys.modules, "crooked_scheme")
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert capsys.readouterr().out.startswith("scheme crooked: make: Crooked.make must return a jfed.Selector, found")
     monkeypatch.setattr(sys, "argv", ["jfed", "check", "unifrom"])
     with pytest.raises(SystemExit, match=r"unknown member 'unifrom' \(did you mean 'uniform'"):
         cli.main()

@@ -122,6 +122,7 @@ def changed(array, place, value):
     return array
 
 
+UNIQUE = r"numpy\.unique\(labels, return_inverse=True\)\[1\] gives the classes numbers"
 BAD = {
     "no examples": ((FEATURES[:0], []), "images must hold at least one example"),
     "examples of nothing": ((FEATURES[:, :0], LABELS), r"at least one number, found shape \(6, 0\)"),
@@ -133,7 +134,7 @@ BAD = {
     "truth values": ((IMAGES > 9, LABELS), "images must be uint8 .*, found bool"),
     "complex numbers": ((FEATURES * 1j, LABELS), "found complex128"),
     "words": ((["a"] * 6, LABELS), "images must be uint8"),
-    "objects": ((objects([[1.0]] * 6), LABELS), "images hold Python objects"),
+    "objects": ((objects([[1.0]] * 6), LABELS), "images hold Python objects: make them one array of numbers, by"),
     "rows of several lengths": (([[1.0], [1.0, 2.0]], [0, 1]), "images must be one array of equally long rows"),
     "NaN": ((changed(FEATURES, (2, 1), np.nan), LABELS), "images must be finite as float32: example 2 is NaN"),
     "infinite": ((changed(FEATURES, (5, 0), -np.inf), LABELS), "example 5 is NaN, infinite"),
@@ -141,8 +142,17 @@ BAD = {
     "lengths": ((FEATURES, LABELS[:5]), "there are 5 labels for 6 images"),
     "no labels": ((FEATURES, []), "labels must be a vector of whole numbers|there are 0 labels"),
     "labels of two axes": ((FEATURES, LABELS[:, None]), r"found int64 of shape \(6, 1\)"),
-    "float labels": ((FEATURES, LABELS.astype(float)), "labels must be a vector of whole numbers, found float64"),
-    "object labels": ((FEATURES, objects(["a"] * 6)), "labels hold Python objects"),
+    "labels of two axes and text": ((FEATURES, LABELS[:, None]), "give one number for each example"),
+    "float labels": (
+        (FEATURES, LABELS.astype(float)),
+        r"labels must be a vector of whole numbers, found float64 .*: \.astype\(int\) makes them whole",
+    ),
+    "names for labels": ((FEATURES, ["a", "b"] * 3), f"found <U1 of shape .*: {UNIQUE}"),
+    "names for labels of tests": (
+        (FEATURES, LABELS, FEATURES, ["a", "b"] * 3),
+        "test_labels must be .*: give the classes numbers, in labels and test_labels the same",
+    ),
+    "object labels": ((FEATURES, objects(["a"] * 6)), f"labels hold Python objects: {UNIQUE}"),
     "negative label": ((FEATURES, changed(LABELS, 4, -1)), "labels must be classes counted from 0, found -1 at 4"),
     "huge label": ((FEATURES, changed(LABELS, 1, 2**40)), "found 1099511627776 at 1"),
     "gap": ((FEATURES, [0, 1, 3, 0, 1, 3]), "without gaps: no example has label 2, though the largest is 3"),
@@ -159,7 +169,10 @@ BAD = {
     "NaN in a test": ((FEATURES, LABELS, FEATURES * np.nan, LABELS), "test_images must be finite"),
     "label of tests alone": ((FEATURES, LABELS, FEATURES[:1], [3]), "among the training labels 0 to 2, found 3"),
     "owners of others": ((FEATURES, LABELS, None, None, [1, 2]), "there are 2 clients for 6 images"),
-    "float owners": ((FEATURES, LABELS, None, None, [0.5] * 6), "clients must be a vector of whole numbers or strings"),
+    "float owners": (
+        (FEATURES, LABELS, None, None, [0.5] * 6),
+        r"clients must be a vector of whole numbers or strings, .*\.astype\(str\)",
+    ),
     "object owners": (
         (FEATURES, LABELS, None, None, objects(["a"] * 6)),
         r"clients hold Python objects.*\.astype\(str\)",

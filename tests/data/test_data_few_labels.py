@@ -42,6 +42,7 @@ def test_labels_are_as_even_as_can_be_and_which_is_drawn():
         ([10, 10], 11, "num_labels must be whole numbers from 1 to 10, found 11"),
         ([10, 10], 1.5, "num_labels must be whole numbers from 1 to 10, found 1.5"),
         ([601, 10], 1, "the clients ask for 601 images of label"),
+        ([601, 10], 1, "but there are only 600: lower samples_per_client or num_clients"),
     ],
 )
 def test_what_cannot_be_is_refused(numbers, num_labels, message):

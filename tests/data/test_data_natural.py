@@ -64,6 +64,7 @@ def test_a_cap_takes_any_of_an_owners_examples():
     [
         (5, None, {}, "5 clients are asked for, but only 4 of the 4 owners have at least 1 examples: set num_clients"),
         (2, None, {"min_samples": 3}, "only 1 of the 4 owners have at least 3 examples: set num_clients to at most 1"),
+        (1, None, {"min_samples": 6}, "no owner has 6 examples, the largest has 5: set min_samples to at most that"),
         (0, None, {}, "at least one client, found 0"),
         (1, None, {"min_samples": 0}, "min_samples must be a whole number of at least 1 .*, found 0"),
         (1, None, {"min_samples": 1.5}, "found 1.5"),

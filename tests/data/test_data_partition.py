@@ -160,7 +160,7 @@ def test_a_hand_has_the_labels_it_was_dealt(data):
 @pytest.mark.parametrize(
     ("labels", "numbers", "message"),
     [
-        ([0, 1, 1], [2, 2], "2 clients ask for 4 images, but there are only 3"),
+        ([0, 1, 1], [2, 2], "2 clients ask for 4 images, but there are only 3: lower samples_per"),
         ([0, 1, 1], [2, -1], "client 1 cannot have -1 images"),
         ([], [0], "there must be at least one image to deal out, found none"),
         ([0, 1, 1], [], "there must be at least one client, found none"),

@@ -1,12 +1,19 @@
 """Calls that name no scheme, setting, seed or layout are refused in one sentence, before anything compiles."""
 
+import dataclasses
+
 import pytest
 from refusals import attempt, refused
-from support import LAYOUT, SELECTION, points
+from support import LAYOUT, SELECTION, TRAINING, points
 
 import jfed
-from jfed import catalog
+from jfed import catalog, paths
+from jfed.algorithms import local_sgd
+from jfed.controllers import epochs
+from jfed.envs import volatility
+from jfed.models import dense
 from jfed.runner.units import Layout
+from jfed.selectors import e3cs, uniform
 
 pytestmark = pytest.mark.usefixtures("types_unchecked")
 
@@ -29,7 +36,8 @@ def test_the_same_point_twice():
     twice = points(SELECTION, "uniform", "random")
     refused(
         lambda: jfed.run(twice, [0], layout=LAYOUT, progress=False),
-        "Two points of the sweep have the same name {'method': 'uniform', 'mode': 'faithful'}",
+        "Two points of the sweep have the same name {'method': 'uniform', 'mode': 'faithful'}, so results could not"
+        ' tell them apart: give jfed.methods names of your own, as in {"one": Mine(0.1), ',
     )
 
 
@@ -42,6 +50,8 @@ def test_layouts():
     refused(attempt(layout=Layout(lane="parallel")), "unknown lane 'parallel'; the choices are: sequential, vmapped")
     refused(attempt(layout=Layout(block_size=0)), "block_size must be at least 1, found 0.")
     refused(attempt(layout=Layout(chunk_rounds=-1)), "chunk_rounds must be at least 1, found -1.")
+    refused(attempt(layout=Layout(block_size="a")), "Layout.block_size must be int | None, found 'a'.")  # type: ignore[arg-type]
+    refused(attempt(layout={"lane": "x"}), "The layout must be a jfed.Layout, found {'lane': 'x'}.")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -82,8 +92,10 @@ def test_settings_that_do_not_exist():
         lambda: jfed.replace(SELECTION, {"num_rounds.x": 3}),
         "There is no setting 'num_rounds.x': the part before 'x' has no settings of its own.",
     )
-    nothing = "There is no setting 'training.batch_size': the part before 'batch_size' has no settings of its own."
-    refused(lambda: jfed.replace(SELECTION, {"training.batch_size": 3}), nothing)  # there is no training
+    nothing = "There is no setting 'training.batch_size' without training: set training=jfed.Training(...) in Python or"
+    refused(lambda: jfed.replace(SELECTION, {"training.batch_size": 3}), nothing)
+    for change in (jfed.product, jfed.sweep.changed, jfed.zipped):
+        refused(lambda change=change: change(points(SELECTION, "uniform"), {"training.batch_size": [3]}), nothing)
     refused(lambda: jfed.replace(SELECTION, {"": 3}), "unknown setting in '': ''; the choices are: cohort_size, ")
     none = "unknown setting in 'selector.eta': 'eta'; the choices are: none"
     refused(lambda: jfed.product(points(SELECTION, "uniform"), {"selector.eta": [1]}), none)
@@ -92,3 +104,92 @@ def test_settings_that_do_not_exist():
         lambda: jfed.zipped(points(SELECTION, "uniform"), axes),
         "Axes that go together must be equally long, found {'cohort_size': 2, 'eval_every': 3}.",
     )
+
+
+POINTS = points(SELECTION, "uniform")
+SWEEPS = {"product": jfed.product, "zipped": jfed.zipped}
+BASE = "The base of a sweep must be a jfed.Config, found "
+SEEDS = "Seeds must be a list of whole numbers or of jfed.seeds(...), such as range(5), found "
+SCHEMES = 'Schemes must be a list, such as ["uniform"], or a mapping from names to schemes, found '
+LIST = ': give a list such as jfed.methods(jfed.Config(), ["uniform"]) or [jfed.Point(jfed.Config())].'
+CALLS = {
+    "seeds: a number": (lambda: jfed.run(POINTS, 5), SEEDS + "5."),
+    "seeds: one of jfed.seeds": (lambda: jfed.run(POINTS, jfed.seeds(3)), SEEDS + "Seeds(seed="),
+    "seeds: a text": (lambda: jfed.run(POINTS, "01"), SEEDS + "'01'."),
+    "seeds: of outcomes": (lambda: jfed.outcomes(SELECTION, 5), SEEDS + "5."),
+    "points: a config": (lambda: jfed.run(SELECTION, [0]), "Points must be a list, found Config(...)" + LIST),
+    "points: a point": (lambda: jfed.run(POINTS[0], [0]), "Points must be a list, found Point(...)" + LIST),
+    "points: configs": (lambda: jfed.run([SELECTION], [0]), "A point must be a jfed.Point, found Config(...)" + LIST),
+    "points: names": (lambda: jfed.run(["uniform"], [0]), "A point must be a jfed.Point, found 'uniform'" + LIST),
+    "a point of a name": (lambda: jfed.run([jfed.Point("uniform")], [0]), "A config must be a jfed.Config, found 'uni"),
+    "a point with a name": (
+        lambda: jfed.run([jfed.Point(SELECTION, "mine")], [0]),
+        """The coords of a point must be a mapping, such as {"method": "mine"}, found 'mine'.""",
+    ),
+    "schemes: a name": (lambda: jfed.methods(SELECTION, "uniform"), SCHEMES + "'uniform'."),
+    "schemes: options": (lambda: jfed.methods(SELECTION, uniform.Options()), SCHEMES + "Options(...)."),
+    "base: a name": (lambda: jfed.methods("uniform", ["uniform"]), BASE + "'uniform'."),
+    "base: points": (lambda: jfed.methods(POINTS, ["uniform"]), BASE + "[Point(...)]."),
+    "changes: a list": (
+        lambda: jfed.replace(SELECTION, ["k"]),
+        "a mapping, such as {\"cohort_size\": 10}, found ['k'].",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_calls_with_something_else(case):
+    action, words = CALLS[case]
+    refused(action, words)
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_sweeps_of_something_else(name):
+    sweep = SWEEPS[name]
+    for axis in (3, "uniform", [], {"a": 1}):
+        words = f"The axis cohort_size must be a list of one or more values, found {axis!r}."
+        refused(lambda axis=axis: sweep(POINTS, {"cohort_size": axis}), words)
+    mapping = 'Axes must be a mapping from settings to lists, such as {"cohort_size": [10, 20]}, found '
+    refused(lambda: sweep(POINTS, ["cohort_size"]), mapping + "['cohort_size'].")
+    refused(lambda: sweep(SELECTION, {"cohort_size": [3]}), "Points must be a list, found Config(...)" + LIST)
+
+
+def nothing(kind, method="make"):
+    """Return options like those of a class, whose `make` returns nothing."""
+    return dataclasses.dataclass(frozen=True)(type("Mine", (kind,), {method: lambda self, *given: None}))()
+
+
+MADE = {
+    "selector": (SELECTION, nothing(uniform.Options), "Mine.make must return a jfed.Selector, found None."),
+    "environment": (SELECTION, nothing(volatility.Options), "Mine.make must return a jfed.Environment, found None."),
+    "controller": (SELECTION, nothing(epochs.Options), "Mine.make must return a jfed.Controller, found None."),
+    "training.algorithm": (TRAINING, nothing(local_sgd.Options), "Mine.make must return a jfed.Algorithm, found None."),
+    "training.model": (TRAINING, nothing(dense.Options, "module"), "must return a flax.linen.Module, found None."),
+}
+
+
+@pytest.mark.parametrize("path", MADE)
+def test_members_that_make_nothing(path):
+    base, options, words = MADE[path]
+    refused(attempt(base, {path: options}), words)
+    if path == "environment":
+        refused(lambda: jfed.outcomes(jfed.replace(base, {path: options}), [0]), words)
+
+
+@pytest.mark.parametrize(
+    ("tune", "seeds", "axes", "words"),
+    [
+        ((), 0, (), "At least one seed is needed, found --seeds 0."),
+        ((), -1, ("eta",), "At least one seed is needed, found --seeds -1."),
+        ((9, 1), 3, ("eta",), "must be some of the 3 seeds (0 to 2), found 9: choose others, or raise --seeds."),
+        ((0, 1, 2), 3, ("eta",), "must be some of the 3 seeds, not all of them: name fewer, or raise --seeds."),
+        ((0,), 3, (), "--tune-seeds are for choosing among settings: name them with --sweep."),
+    ],
+)
+def test_seeds_of_a_command(tune, seeds, axes, words):
+    refused(lambda: paths.require_tune_seeds(tune, seeds, axes), words)
+
+
+def test_own_names_tell_options_of_one_class_apart():
+    found = jfed.methods(SELECTION, {"one": e3cs.Options(eta=0.1), "two": e3cs.Options(eta=0.2)})
+    assert [p.coords["method"] for p in found] == ["one", "two"]

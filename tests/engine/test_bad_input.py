@@ -13,8 +13,7 @@ from jfed.controllers import epochs
 from jfed.core.errors import DataError
 from jfed.envs import volatility
 from jfed.models import dense
-from jfed.runner import units
-from jfed.selectors import best_allocation, e3cs, pow_d
+from jfed.selectors import best_allocation, cs_ucb_q, e3cs, pow_d, rbcs_f
 
 pytestmark = pytest.mark.usefixtures("types_unchecked")
 
@@ -63,7 +62,36 @@ SETTINGS = {
         "must be non-negative integers, found (1, -1).",
     ),
     "fractional epochs": ({"controller.choices": (1.5, 2.0)}, CHOICES + "(1.5, 2.0)."),
-    "asks for losses": ({"selector": pow_d.Options()}, "x asks clients for their loss, which a selection-only"),
+    "asks for losses": (
+        {"selector": pow_d.Options()},
+        "x asks clients for their loss, which a selection-only run does not have: set training=jfed.Training(...) in"
+        " Python or use the command of an experiment that trains, or leave the scheme out.",
+    ),
+    "an array of rates": (
+        {"environment.success_rates": np.array([0.1, 0.9])},
+        "environment.success_rates must be tuple[float, ...], found ndarray of shape (2,): put it into tuple(...).",
+    ),
+    "an array of sizes": ({"num_clients": np.arange(8)}, "num_clients must be int, found ndarray of shape (8,)."),
+    "training as a mapping": (
+        {"training": {"dataset": np.eye(3)}},
+        "training must be jfed.config.Training | None, found {'dataset': ndarray of shape (3, 3)}.",
+    ),
+    "RBCS-F's promise": (
+        {"selector": rbcs_f.Options(beta=0.5)},
+        "of 8 clients: that is 4 a round, and k = 3; set beta to at most k / K, or raise k.",
+    ),
+    "RBCS-F's promise to the absent": (
+        {"selector": rbcs_f.Options(beta=0.3), "environment.availability": 0.2},
+        "to clients available in 0.2 of them: set beta to at most that share.",
+    ),
+    "CS-UCB-Q's promise": (
+        {"selector": cs_ucb_q.Options(quota=0.5)},
+        "quotas of 4 clients a round in all with k = 3: lower quota, or raise k.",
+    ),
+    "CS-UCB-Q's promise to the absent": (
+        {"selector": cs_ucb_q.Options(quota=0.3), "environment.availability": 0.2},
+        "to a client that is available in 0.2 of them: set quota below that share.",
+    ),
     "fractional k": ({"cohort_size": 2.5}, "cohort_size must be int, found 2.5."),
     "fractional T": ({"num_rounds": 6.5}, "num_rounds must be int, found 6.5."),
 }
@@ -104,9 +132,13 @@ TRAINING_SETTINGS = {
 }
 DATA_SETTINGS = {
     "unknown data set": ({"training.dataset": "digit"}, "unknown data set 'digit' (did you mean 'digits'?)"),
+    "unknown file": (
+        {"training.dataset": "f_a.npy"},
+        "synthetic-iid, or the path of an .npz file or jfed.arrays(images, labels)",
+    ),
     "more images than there are": (
         {"training.samples_per_client": 500},
-        "8 clients ask for 4,000 images, but there are only 1,437",
+        "8 clients ask for 4,000 images, but there are only 1,437: lower samples_per_client or num_clients",
     ),
     "sizes of another number": (
         {"training.samples_per_client": (10, 10)},
@@ -128,6 +160,10 @@ DATA_SETTINGS = {
     "unknown option of the partition": (
         {"training.partition_options": (("alpha", 0.5),)},
         "unknown option of the partition 'primary' 'alpha'; the choices are: balanced, share",
+    ),
+    "options of the partition without names": (
+        {"training.partition_options": ("share", 0.5)},
+        "_options must be names with numbers, such as {'min_samples': 20} or (('min_samples', 20),), found ('share', ",
     ),
     "missing option of the partition": ({"training.partition": "dirichlet"}, "'dirichlet' needs the option 'alpha'"),
     "share above 1": ({"training.partition_options": (("share", 1.5),)}, "share must lie between 0 and 1, found 1.5"),
@@ -188,13 +224,6 @@ def test_settings_made_in_python(case):
         lambda: jfed.run([jfed.Point(make(), {"method": "x", "mode": "faithful"})], [0], layout=LAYOUT, progress=False),
         words,
     )
-
-
-def test_numpy_numbers_are_numbers():
-    grid = {"cohort_size": np.arange(2, 4), "selector.eta": np.linspace(0.1, 0.5, 2)}
-    found = jfed.product(points(SELECTION, "e3cs-0.5"), grid)
-    plain = jfed.product(points(SELECTION, "e3cs-0.5"), {k: v.tolist() for k, v in grid.items()})
-    assert [units.plan([p], [0], LAYOUT)[0].id for p in found] == [units.plan([p], [0], LAYOUT)[0].id for p in plain]
 
 
 def test_a_data_set_that_is_not_there(monkeypatch, tmp_path):

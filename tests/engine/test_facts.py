@@ -159,7 +159,12 @@ def test_a_projection_keeps_lengths_and_angles():
 @pytest.mark.parametrize(
     ("wants", "size", "training", "sentence"),
     [
-        (("loss_sq", "sketch"), 3, None, "Mine wants loss_sq, sketch of the clients' training, which a selection-only"),
+        (
+            ("loss_sq", "sketch"),
+            3,
+            None,
+            "Mine wants loss_sq, sketch .*: set training=jfed.Training.* or use the",
+        ),
         (("los",), 3, jfed.Training(), "unknown fact in `wants`: 'los'"),
         (("sketch",), 0, jfed.Training(), "A sketch must have at least one dimension, found sketch_size = 0"),
     ],

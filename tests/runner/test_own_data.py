@@ -89,6 +89,10 @@ def test_partitions_by_labels_go_on_working_on_data_with_owners():
     assert {tuple(n) for n in counts(num_clients=2, partition_options=least)} <= {(18, 11), (18, 9), (11, 9)}
 
 
+SOURCE_OF = (
+    r"The data set must be a name, the path of an \.npz file or jfed\.arrays\(images, labels\), or options on"
+    r" jfed\.DataOptions, found {}\."
+)
 REFUSED = {
     "official tests": (
         {"test_set": "official"},
@@ -102,7 +106,20 @@ REFUSED = {
     "no owners": ({"dataset": "digits", "partition": "natural"}, "needs owners, which this data set does not have"),
     "sizes of each": ({"samples_per_client": (1, 2, 3, 4)}, "samples_per_client can be one number"),
     "convolutions": ({"model": "cnn"}, r"needs images \(height, width, channels\), found examples of shape \(3,\)"),
-    "no source": ({"dataset": FEATURES}, r"The data set must be a name or options on jfed\.DataOptions, found"),
+    "an array": ({"dataset": FEATURES}, SOURCE_OF.format(r"ndarray of shape \(44, 3\)")),
+    "arrays": (
+        {"dataset": (FEATURES, LABELS)},
+        SOURCE_OF.format(r"\(ndarray of shape \(44, 3\), ndarray of shape \(44,\)\)"),
+    ),
+    "a mapping of arrays": (
+        {"dataset": {"images": FEATURES}},
+        SOURCE_OF.format(r"\{'images': ndarray of shape \(44, 3\)\}"),
+    ),
+    "another file": ({"dataset": "mine.csv"}, r"synthetic-iid, or the path of an \.npz file or jfed\.arrays\("),
+    "no such owner": (
+        {"partition_options": {"min_samples": 21}},
+        "no owner has 21 examples, the largest has 20: set min_samples to at most that",
+    ),
     "unknown": ({"dataset": "syntetic"}, "did you mean 'synthetic-iid'"),
 }
 

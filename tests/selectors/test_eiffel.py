@@ -138,7 +138,10 @@ def test_who_is_never_heard_of_comes_first_among_losses():
             r"Eiffel's weights must not be negative, nor all of them zero, found \(1.0, -1.0",
         ),
         ({"budget": 0.0}, "budget of a round must be positive"),
-        ({"budget": 0.4}, "could never select a client: each demands at least 0.5, and a pool has at most 0.2"),
+        (
+            {"budget": 0.4},
+            "never select a client: each demands at least 0.5, and a pool has at most 0.2: raise budget",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(delta, sentence):
