@@ -100,7 +100,8 @@ def points(settings: Settings, study: str) -> list[Point]:
             where = {"study": study, "model_bits": bits, "num_channels": n}
             found += [Point(p.config, p.coords | where) for p in _schemes(base, study, settings)]
     delta = parse_settings(settings.set)
-    for path in ("cohort_size", "num_clients", "num_rounds", "selector.quota", "environment.availability"):
+    fixed = ("environment", "environment.availability", "environment.model_bits")
+    for path in ("cohort_size", "num_clients", "num_rounds", "selector.quota", *fixed):
         require(path not in delta, f"{path} is part of the studies here: see --help.")
     limit = delta.get("environment.tau_max_s")  # selectors scale rewards by the limit on a client's time
     if limit is not None:

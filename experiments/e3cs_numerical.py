@@ -6,6 +6,7 @@ learning rate of Theorem 1, whose regret bound is checked against the best fixed
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from rich.console import Console
 
 import jfed
 from experiments.shared.common import Output, command, show
-from experiments.shared.figures import participation, selections, success_rates
+from experiments.shared.figures import RATE, by_class, class_figures, participation
 from jfed.analysis import compare, comparisons_table, jain
 from jfed.catalog import scheme as method
 from jfed.config import Config
@@ -92,20 +93,20 @@ def points(base: Config) -> list[Point]:
     return rivals + [Point(p.config, p.coords | {"eta": ETA}) for p in published] + tuned
 
 
-def per_run(results: xr.Dataset, rates: tuple[float, ...], base: Config) -> pd.DataFrame:
+def per_run(results: xr.Dataset, every: Sequence[Point], base: Config) -> pd.DataFrame:
     """Return one row per run, with all columns that the tables and the claims use.
 
     `tuned` tells E3CS's runs at Theorem 1's eta from those at Table I's, and is missing for schemes without an eta.
     `regret` is the expected participation (Definition 2) lost against the best fixed allocation on the same draws, and
-    `bound` its bound by Eq. (28), which is Eq. (29) at Theorem 1's eta.
+    `bound` its bound by Eq. (28), which is Eq. (29) at Theorem 1's eta. The columns on the class with the highest
+    success rate are missing in worlds without such rates.
     """
     horizon, last = results.sizes["round"], min(500, results.sizes["round"])
     turn = horizon // 4
-    k = results["num_selected"].isel(run=0, round=0).item()
+    k, selected = base.cohort_size, results["num_selected"].values
     succeeded = results["num_succeeded"].values
     counts = results["times_selected"].values
     classes = results["client_class"].values
-    top = classes == int(np.argmax(rates))
     frame = pd.DataFrame(
         {
             "experiment": "e3cs_numerical",
@@ -116,17 +117,20 @@ def per_run(results: xr.Dataset, rates: tuple[float, ...], base: Config) -> pd.D
             "seed": results["seed"].values,
             "cep_quarter": succeeded[:, :turn].sum(1),
             "cep": succeeded.sum(1),
-            "ratio_last": succeeded[:, -last:].sum(1) / (k * last),
-            "ratio_after_turn": succeeded[:, turn:].sum(1) / (k * (horizon - turn)),
+            "ratio_last": succeeded[:, -last:].sum(1) / selected[:, -last:].sum(1),
+            "ratio_after_turn": succeeded[:, turn:].sum(1) / selected[:, turn:].sum(1),
             "jain": jain(counts),
             **company(results),
             "expected_cep": results["expected_succeeded"].values.astype(np.float64).sum(1),
-            "top_class_used": (top & (counts >= 0.01 * k * horizon)).sum(1),
-            "lower_median": [np.median(c[~t]) for c, t in zip(counts, top, strict=True)],
-            "lower_max": [c[~t].max() if (~t).any() else 0 for c, t in zip(counts, top, strict=True)],
         }
     )
-    for j in range(len(rates)):
+    name, values = by_class(results, every)
+    if name == RATE:
+        top = values == values.max()
+        frame["top_class_used"] = (top & (counts >= 0.01 * k * horizon)).sum(1)
+        frame["lower_median"] = [np.median(c[~t]) for c, t in zip(counts, top, strict=True)]
+        frame["lower_max"] = [c[~t].max() if (~t).any() else 0 for c, t in zip(counts, top, strict=True)]
+    for j in np.unique(classes):
         frame[f"count_class_{j}"] = [c[cl == j].mean() for c, cl in zip(counts, classes, strict=True)]
     best = frame[frame.scheme.str.startswith("best-")].set_index(["scheme", "seed"]).expected_cep.to_dict()
     rivals = [s.replace("e3cs-", "best-") if s.startswith("e3cs-") else "" for s in frame.scheme]
@@ -147,12 +151,10 @@ def regret_table(runs: pd.DataFrame, title: str) -> Table:
     for (name, mode, eta), group in groups:
         regret, bound = group.regret.to_numpy(), group.bound.iloc[0]
         n = len(regret)
-        half = stats.t.ppf(0.975, n - 1) * regret.std(ddof=1) / math.sqrt(n) if n > 1 else float("nan")
+        half = stats.t.ppf(0.975, n - 1) * regret.std(ddof=1) / math.sqrt(n) if n > 1 else math.nan
         records.append((name, mode, eta, n, regret.mean(), half, regret.max(), bound))
-        rows.append(
-            (name, mode, f"{eta:.3g}", f"{regret.mean():.0f} ± {half:.0f}", f"{regret.max():.0f}",
-             f"{bound:.0f}")
-        )  # fmt: skip
+        mean = f"{regret.mean():z.0f}" + (f" ± {half:.0f}" if n > 1 else "")
+        rows.append((name, mode, f"{eta:.3g}", mean, f"{regret.max():z.0f}", f"{bound:.0f}"))
     notes = (
         "Regret: expected cumulative effective participation (Definition 2) of the best fixed allocation minus the"
         " scheme's, on the same draws; mean ± half of a pointwise 95 % t interval.",
@@ -165,7 +167,7 @@ def regret_table(runs: pd.DataFrame, title: str) -> Table:
                  pd.DataFrame(records, columns=pd.Index(names)))  # fmt: skip
 
 
-def figures(results: xr.Dataset, rates: tuple[float, ...], output: Output, setting: str) -> None:
+def figures(results: xr.Dataset, every: Sequence[Point], output: Output, setting: str) -> None:
     """Draw Figs. 3 and 4, once for each mode of E3CS; the rivals are in both."""
     results = results.isel(run=_at_table_i(results))
     modes, names = results["mode"].values.astype(str), results["method"].values.astype(str)
@@ -173,8 +175,9 @@ def figures(results: xr.Dataset, rates: tuple[float, ...], output: Output, setti
         rival = np.isin(names, ("fedcs", "uniform"))
         shown = results.isel(run=np.flatnonzero(rival | ((modes == mode) & _starts(names, "e3cs-"))))
         order = sorted(set(schemes(shown)), key=lambda x: ORDER.index(x.split(" ")[0]))
-        boxes = selections(shown, order, rates, f"Selections, {mode} ({setting})")
-        output.figure(boxes, f"fig3_selections_{mode}")
+        boxes = class_figures(shown, order, every, f"Selections, {mode} ({setting})").get("selections")
+        if boxes is not None:
+            output.figure(boxes, f"fig3_selections_{mode}")
         curves = participation(shown, order, f"Success ratio and participation, {mode} ({setting})")
         output.figure(curves, f"fig4_participation_{mode}")
 
@@ -204,7 +207,7 @@ def main(settings: Settings) -> None:
     results = jfed.run(every, range(seeds), out=settings.out)
     title = f"no training, K = {base.num_clients}, k = {base.cohort_size}, T = {base.num_rounds}, {seeds} seeds"
 
-    runs = per_run(results, success_rates(every), base)
+    runs = per_run(results, every, base)
     output = Output(settings.out)
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)
     runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
@@ -219,7 +222,7 @@ def main(settings: Settings) -> None:
     regret = regret_table(runs, f"Regret ({title})")
     output.table(regret, "regret")
     show(regret, console)
-    figures(results, success_rates(every), output, title)
+    figures(results, every, output, title)
     output.tell(console)
 
 

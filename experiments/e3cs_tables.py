@@ -72,7 +72,7 @@ def within(asked: Time) -> None:
         try:
             main(replace(settings, minutes=max(left, 0.0)))
         except Unfinished as error:
-            console.print(str(error))
+            console.print(str(error), highlight=False, markup=False, soft_wrap=True)
             return
 
 

@@ -17,14 +17,17 @@ import jfed
 from experiments.eiffel import settings as eiffel
 from experiments.eiffel.report import compared, frame, over, written
 from experiments.shared.common import Output, command
+from experiments.shared.training import further
 from jfed.catalog import scheme as method
 from jfed.core.errors import require
 from jfed.envs import edge
+from jfed.paths import parse_settings
 from jfed.sweep import Point
 
 TAUS = (1, 2, 3, 5, 7, 10, 20, 30, 50, 70, 100)
 TABLE = (1, 30, 70)  # taus of Table 5
 ALONE_S = (0.009974248, 0.011922926)  # mean and deviation of a step on one machine in Wang et al.'s public code
+ALONE = edge.Options(step_s=ALONE_S, exchange_s=(0.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,13 @@ def points(settings: Settings) -> list[Point]:
                 point = settings.point(scheme, data, name(scheme, tau), fixed=tau)
                 found.append(Point(point.config, point.coords | {"curve": scheme, "tau": tau}))
         found.append(centralised(settings, data))
-    return found
+    made = further(found, settings)
+    if "environment" not in parse_settings(settings.set):
+        return made
+    return [  # the machine that has all the data is in no other world
+        Point(jfed.replace(p.config, {"environment": ALONE}), p.coords) if p.coords["curve"] == "centralised" else p
+        for p in made
+    ]
 
 
 def centralised(settings: Settings, data: str) -> Point:
@@ -67,7 +76,7 @@ def centralised(settings: Settings, data: str) -> Point:
     point = alone.point("adaptive-fl", data, "centralised", fixed=steps)
     delta = {
         "selector": method("everybody"),
-        "environment": edge.Options(step_s=ALONE_S, exchange_s=(0.0, 0.0)),
+        "environment": ALONE,
         "controller.budgets": (float(settings.budget),),
         "controller.stop": "last",  # with the last model, as in the public code
         "training.final_model": "last",

@@ -13,6 +13,7 @@ from rich.console import Console
 from experiments.eiffel import settings as eiffel
 from experiments.eiffel.report import compared, frame, over, written
 from experiments.shared.common import Output, command
+from experiments.shared.training import further
 from jfed.core.errors import require
 from jfed.sweep import Point
 
@@ -47,7 +48,7 @@ def points(settings: Settings) -> list[Point]:
             for label, (scheme, tau) in SCHEMES.items():
                 point = settings.point(scheme, data, label, budget=budget, fixed=tau)
                 found.append(Point(point.config, point.coords | {"budget": budget}))
-    return found
+    return further(found, settings)
 
 
 def main(settings: Settings) -> None:

@@ -15,6 +15,7 @@ from experiments.eiffel import settings as eiffel
 from experiments.eiffel.report import compared, frame, over, written
 from experiments.eiffel_accuracy import name
 from experiments.shared.common import Output, command
+from experiments.shared.training import further
 from jfed.core.errors import require
 from jfed.sweep import Point
 
@@ -46,7 +47,7 @@ def points(settings: Settings) -> list[Point]:
                 point = settings.point("eiffel", data, label, fixed=tau, k=many)
                 config = jfed.replace(point.config, {"selector.pools": "work_conserving"})
                 found.append(Point(config, point.coords | {"curve": f"n = {many}", "tau": tau}))
-    return found
+    return further(found, settings)
 
 
 def main(settings: Settings) -> None:

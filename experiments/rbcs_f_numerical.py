@@ -7,6 +7,7 @@ kept all promises itself (its `slack`). Under cold start the fair optimum is a M
 takes each round's contexts as they come. The cost of learning is the difference to the true times at the same V.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,8 +84,8 @@ def per_run(
     Column `kept` is the share of clients whose rate is at least beta after the last round, `last_violation` the last
     round after which any client's rate so far is below it, and `slack` the lowest rate minus beta. `queue_plateau` is
     the mean over the last fifth of the rounds, `queue_slope` the slope there, per round and relative to that mean.
-    `regret` (Definition 1), `learning` (the same against the true times at the same V) and `bound` (Theorem 3) are in
-    seconds per round.
+    `regret` (Definition 1), `learning` (the same against the true times at the same V) and `bound` (Theorem 3, which is
+    about linear exchange times and NaN in other worlds) are in seconds per round.
     """
     horizon, configs = results.sizes["round"], {p.coords["method"]: p.config for p in every}
     names, seeds = results["method"].values.astype(str), results["seed"].values
@@ -155,11 +156,13 @@ def promises(results: xr.Dataset, beta: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def regret_bound(config: Config, delta: float = 0.05) -> float:
-    """Return the bound of Theorem 3 in seconds per round.
+    """Return the bound of Theorem 3 in seconds per round; NaN in a world that is not one of linear exchange times.
 
     R is the largest expected time, which bounds the noise; K, which the paper never gives, is 1.
     """
     world, scheme, num_rounds = config.environment, config.selector, config.num_rounds
+    if not isinstance(world, exchange.Options):
+        return math.nan
     theta = world.params(problem(config)).theta
     largest = np.array([1 / world.capacity[0], 1, world.model_bits / world.bandwidth_hz[0]])
     noise, L, S = float((theta @ largest).max()), np.linalg.norm(largest), np.linalg.norm(theta, axis=1).max()
@@ -198,8 +201,13 @@ def main(settings: Settings) -> None:
     console = Console()
     seeds = settings.seeds if settings.seeds is not None else {"paper": 100, "quick": 10}[settings.preset]
     require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
+    given = parse_settings(settings.set)
     for path in ("cohort_size", "num_clients", "num_rounds", "environment.reading"):
-        require(path not in parse_settings(settings.set), f"{path} has a flag of its own here: see --help.")
+        require(path not in given, f"{path} has a flag of its own here: see --help.")
+    require(
+        settings.reading == "corrected" or "environment" not in given,
+        "--reading is about the world of linear exchange times: leave it out, or --set environment.",
+    )
     every = points(settings)
     results = jfed.run(every, range(seeds), out=settings.out, layout=jfed.Layout(record_selected=True))
     title = f"N = {settings.num_clients}, m = {settings.cohort_size}, T = {settings.num_rounds}, {seeds} seeds"

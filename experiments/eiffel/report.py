@@ -13,9 +13,9 @@ from rich.console import Console
 from experiments.eiffel.settings import FLAGS, Settings
 from experiments.shared.common import Output, show
 from experiments.shared.figures import by_scheme
-from experiments.shared.training import computed, further
-from experiments.shared.training_report import Study, per_run
-from jfed.analysis import compare, comparisons_table, lines, stacked_lines
+from experiments.shared.training import computed
+from experiments.shared.training_report import Study, beside, per_run
+from jfed.analysis import lines, stacked_lines
 from jfed.config import digest
 from jfed.core.errors import require
 from jfed.measures.fairness import fairness
@@ -46,16 +46,18 @@ def columns(points: Sequence[Point], results: xr.Dataset) -> dict[str, Any]:
     """Return fairness of losses and (with the prefix `accuracy_`) of accuracies, tau and costs of each run.
 
     `average_tau` is the mean over rounds, `average_tau_weighted` that over steps (sum tau^2 / sum tau), as in Wang's
-    code; `communication` is participants times aggregations times expected seconds of an exchange. `points` must
-    include those of the results.
+    code; `communication`, which is missing if a world states no costs, is participants times aggregations times
+    expected seconds of an exchange. `points` must include those of the results.
     """
-    worlds = {digest(p.config): p.config.environment for p in points}
-    exchange_s = [worlds[name].transfers * worlds[name].exchange_s[0] for name in results["config"].values.tolist()]
+    costs = {digest(p.config): p.config.environment.costs(p.config.num_clients) for p in points}
+    own = [costs[name] for name in results["config"].values.tolist()]
     loss = fairness(results["client_loss"].values, higher_is_better=False)
     accuracy = fairness(results["client_accuracy"].values, higher_is_better=True)
     tau = taus(results)
     rounds = (tau > 0).sum(1)
     selected = np.where(tau > 0, results["num_selected"].values, 0).sum(1)
+    exchange_s = [each.exchange[0].mean() for each in own if each is not None]
+    communication = {} if None in own else {"communication": selected * np.array(exchange_s)}
     with np.errstate(divide="ignore"):
         log_variance = np.log(loss["variance"])
     return {
@@ -70,7 +72,7 @@ def columns(points: Sequence[Point], results: xr.Dataset) -> dict[str, Any]:
         "average_tau_weighted": (tau**2).sum(1) / np.maximum(tau.sum(1), 1),
         "aggregations": rounds,
         "participants": selected / np.maximum(rounds, 1),
-        "communication": selected * np.array(exchange_s),
+        **communication,
         "spent": results["round_time_s"].values.astype(float).sum(1),
         "ended_round": results["ended_round"].values,
     }
@@ -104,7 +106,6 @@ def frame(settings: Settings, points: Sequence[Point], name: str, keep: Sequence
         not settings.sweep and not settings.tune_seeds,
         "This experiment is a sweep: leave out --sweep and --tune-seeds.",
     )
-    points = further(points, settings)
     results = computed(settings, points, FLAGS)
     clients = results["times_selected"].notnull().sum("client").values
     about = Study(name, (), {}, partial(columns, points), figures)
@@ -146,8 +147,7 @@ def compared(
     runs: pd.DataFrame, metric: str, baseline: str, title: str, stem: str, output: Output, console: Console
 ) -> None:  # fmt: skip
     """Write and print the comparison of the schemes with one of them."""
-    comparisons = compare(runs, metric, baseline=baseline, higher_is_better=metric not in WORSE_IF_MORE)
-    table = comparisons_table(comparisons, f"{MEASURES[metric]} ({title})")
+    table = beside(runs, metric, baseline, f"{MEASURES[metric]} ({title})", metric not in WORSE_IF_MORE)
     output.table(table, stem)
     show(table, console)
 

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any, TypeVar
 from rich.console import Console
 
 from jfed.analysis import Table, save, to_terminal, write
-from jfed.catalog import load_file
-from jfed.core.errors import ConfigError, Unfinished
+from jfed.commands.mistakes import in_words
+from jfed.report.formats import file_stem
 
 S = TypeVar("S")
+INDENT = 9 * " "
 
 
 @dataclass(frozen=True)
@@ -29,23 +31,29 @@ class Output:
     files: list[Path] = field(default_factory=list)
 
     def table(self, table: Table, stem: str) -> None:
-        """Write a table as CSV, Markdown and LaTeX."""
-        self.files.extend(write(table, self.out / "tables", stem).values())
+        """Write a table as CSV, Markdown, LaTeX and HTML."""
+        self.files.extend(write(table, self.out / "tables", file_stem(stem)).values())
 
     def figure(self, figure: Any, stem: str) -> None:
         """Write a figure as PNG and PDF."""
-        self.files.extend(save(figure, self.out / "figures", stem))
+        self.files.extend(save(figure, self.out / "figures", file_stem(stem)))
 
     def tell(self, console: Console, results: Sequence[Path] = ()) -> None:
-        """Print where the files are; `results` names the folders of results, by default `out`."""
-        console.print()
+        """Print where the files are, with unbroken names; `results` names the folders of results, by default `out`."""
+        lines = [""]
         for folder in results or [self.out]:
-            console.print(f"Results  {folder / 'results'}  (read them with jfed.load({str(folder)!r}))")
+            lines.append(f"Results  {folder / 'results'}  (read them with jfed.load({str(folder)!r}))")
         for kind in ("tables", "figures"):
-            stems = sorted({f.stem for f in self.files if f.parent.name == kind})
-            endings = sorted({f.suffix for f in self.files if f.parent.name == kind})
+            own = [file for file in self.files if file.parent.name == kind]
+            stems, endings = sorted({file.stem for file in own}), sorted({file.suffix for file in own})
             if stems:
-                console.print(f"{kind.capitalize():8} {self.out / kind}/{{{','.join(stems)}}}{{{','.join(endings)}}}")
+                lines.append(f"{kind.capitalize():8} {self.out / kind}  ({', '.join(endings)})")
+                lines += textwrap.wrap(
+                    ", ".join(stems), console.width, initial_indent=INDENT, subsequent_indent=INDENT,
+                    break_long_words=False, break_on_hyphens=False,
+                )  # fmt: skip
+        for line in lines:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def show(table: Table, console: Console) -> None:
@@ -55,11 +63,17 @@ def show(table: Table, console: Console) -> None:
 
 
 def _preset(arguments: Sequence[str], names: Sequence[str]) -> str:
-    """Return the value of --preset, or the first name if it is missing or unknown (tyro then reports it)."""
+    """Return the value of --preset, or the first name if there is none or an unknown one (tyro then reports it)."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--preset", default=names[0])
+    parser.add_argument("--preset", default=names[0], nargs="?")
     chosen = parser.parse_known_args(arguments)[0].preset
     return chosen if chosen in names else names[0]
+
+
+def program() -> str | None:
+    """Return how the running module is called, `python -m experiments.NAME`; None if it was not called by its name."""
+    spec = sys.modules["__main__"].__spec__
+    return None if spec is None else f"python -m {spec.name}"
 
 
 def command(main: Callable[[S], None], settings: type[S] | Mapping[str, S]) -> None:
@@ -76,21 +90,12 @@ def command(main: Callable[[S], None], settings: type[S] | Mapping[str, S]) -> N
         sys.exit("The command line needs tyro: pip install tyro.")
     from jfed.runner.host import setup
 
-    description = sys.modules["__main__"].__doc__
+    prog, description = program(), sys.modules["__main__"].__doc__
     if isinstance(settings, Mapping):
         default = settings[_preset(sys.argv[1:], list(settings))]
-        chosen = tyro.cli(type(default), default=default, description=description)
+        chosen = tyro.cli(type(default), prog=prog, default=default, description=description)
     else:
-        chosen = tyro.cli(settings, description=description)
+        chosen = tyro.cli(settings, prog=prog, description=description)
     setup()
-    try:
-        for path in getattr(chosen, "load", ()):
-            load_file(path)
+    with in_words(getattr(chosen, "load", ())):
         main(chosen)
-    except (ConfigError, FileNotFoundError) as error:
-        sys.exit(f"error: {error}")
-    except Unfinished as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        print("\nStopped. Finished work is kept: run the same command again to resume.", file=sys.stderr)
-        sys.exit(130)

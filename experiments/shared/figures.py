@@ -8,6 +8,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from jfed.analysis import box_by_class, lines, selection_heat, stacked_lines
+from jfed.config import digest
+from jfed.envs import volatility
 from jfed.measures.costs import against, cost_grid
 from jfed.measures.quotas import rates_so_far
 from jfed.results.alike import require_alike
@@ -19,11 +21,20 @@ COSTS = {
     "steps": ("num_steps", "local steps"),
     "time": ("round_time_s", "simulated time, s"),
 }
+RATE = "success rate"
 
 
-def success_rates(points: Sequence[Point]) -> tuple[float, ...]:
-    """Return the success rate of each class of clients in the volatile world that all points share."""
-    return points[0].config.environment.success_rates
+def by_class(results: xr.Dataset, points: Sequence[Point]) -> tuple[str, np.ndarray]:
+    """Return what tells the classes of clients apart, and its value for each client, (runs, clients).
+
+    It is the success rate in the volatile world, and the number of the class in all others. `points` must include
+    those of the results, which share a world.
+    """
+    own, number = set(results["config"].values.tolist()), results["client_class"].values
+    world = next(p.config.environment for p in points if digest(p.config) in own)
+    if isinstance(world, volatility.Options):
+        return RATE, np.asarray(world.success_rates)[number]
+    return "class", number
 
 
 def by_scheme(results: xr.Dataset, values: np.ndarray, order: Sequence[str]) -> dict[str, np.ndarray]:
@@ -40,29 +51,34 @@ def rates(results: xr.Dataset) -> np.ndarray:
     return rates_so_far(np.unpackbits(packed, axis=2, count=results.sizes["client"]))
 
 
-def selections(results: xr.Dataset, order: Sequence[str], rates: Sequence[float], title: str) -> Figure:
-    """Draw E3CS's Fig. 3: how often each client was selected, by success rate, seeds pooled."""
-    counts = by_scheme(results, results["times_selected"].values, order)
-    classes = by_scheme(results, results["client_class"].values, order)
-    panels = {s: {f"{rate:g}": counts[s][classes[s] == c] for c, rate in enumerate(rates)} for s in order}
-    return box_by_class(panels, "times selected, by success rate", title)
+def class_figures(results: xr.Dataset, order: Sequence[str], points: Sequence[Point], title: str) -> dict[str, Figure]:
+    """Draw how often the clients of each class were selected; no figure if all clients are of one class.
 
-
-def selection_map(results: xr.Dataset, order: Sequence[str], rates: Sequence[float], title: str) -> Figure:
-    """Draw each client's share of the rounds; within a class, each seed's most selected client comes first."""
-    counts, classes = results["times_selected"].values, results["client_class"].values
-    ranked = np.lexsort((-counts, classes))
-    shares = np.take_along_axis(counts, ranked, 1) / results.sizes["round"]
-    rate = np.asarray(rates)[np.sort(classes[0])]
-    return selection_heat(by_scheme(results, shares, order), rate, xlabel="success rate", title=title)
+    `selections` is E3CS's Fig. 3, seeds pooled. `selection_map` has each client's share of the rounds; within a class,
+    each seed's most selected client comes first.
+    """
+    name, values = by_class(results, points)
+    known = np.unique(values)
+    if len(known) == 1:
+        return {}
+    counts = results["times_selected"].values
+    selected, classes = by_scheme(results, counts, order), by_scheme(results, values, order)
+    panels = {s: {f"{value:g}": selected[s][classes[s] == value] for value in known} for s in order}
+    ranked = np.lexsort((-counts, values))
+    shares = by_scheme(results, np.take_along_axis(counts, ranked, 1) / results.sizes["round"], order)
+    return {
+        "selections": box_by_class(panels, f"times selected, by {name}", title),
+        "selection_map": selection_heat(shares, np.sort(values[0]), xlabel=name, title=title),
+    }
 
 
 def participation(results: xr.Dataset, order: Sequence[str], title: str) -> Figure:
     """Draw E3CS's Fig. 4: the share of selected clients that returned so far, and the number of returned models."""
     returned = np.cumsum(results["num_succeeded"].values, 1)
     chosen = np.cumsum(results["num_selected"].values, 1)
+    ratio = np.divide(returned, chosen, out=np.full(chosen.shape, np.nan), where=chosen > 0)
     panels = {
-        "success ratio": by_scheme(results, returned / chosen, order),
+        "success ratio": by_scheme(results, ratio, order),
         "cumulative effective participation": by_scheme(results, returned, order),
     }
     return stacked_lines(results["round"].values, panels, xlabel="communication round", title=title)

@@ -79,7 +79,12 @@ class Settings:
         if algorithm is None or jfed.config.has(algorithm, "momentum"):
             rates["momentum"] = self.momentum
         else:
-            require(self.momentum == 0, f"With plain SGD steps, momentum must be 0, found {self.momentum:g}.")
+            name = jfed.catalog.label(algorithm)
+            require(
+                self.momentum == 0,
+                f"The algorithm {name} makes plain SGD steps, without momentum: give --momentum 0 in place of"
+                f" {self.momentum:g}.",
+            )
         return Training(
             dataset=self.dataset,
             partition=partition,
@@ -100,11 +105,13 @@ def further(points: Sequence[Point], settings: Settings) -> list[Point]:
 
 def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -> xr.Dataset:
     """Compute the missing runs and return all results; the arguments are those of `run`."""
-    require(settings.seeds >= 1, f"At least one seed is needed, found {settings.seeds}.")
+    require(settings.seeds >= 1, f"At least one seed is needed, found --seeds {settings.seeds}.")
+    minutes = settings.minutes
+    require(minutes is None or minutes >= 0, f"--minutes must be at least 0, found {minutes}.")
     by_path = parse_axes(settings.sweep) | parse_settings(settings.set)
     for path in ("num_rounds", *flags):
         require(path not in by_path, f"{path} has a flag of its own here: see --help.")
-    seconds = None if settings.minutes is None else 60 * settings.minutes
+    seconds = None if minutes is None else 60 * minutes
     layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
     return jfed.run(every, range(settings.seeds), out=settings.out, data_dir=settings.data_dir, layout=layout)
 

@@ -12,7 +12,17 @@ from rich.console import Console
 
 from experiments.shared.common import Output, show
 from experiments.shared.figures import accuracy
-from jfed.analysis import arrivals, compare, compare_times, comparisons_table, forest, rank_diagram
+from jfed.analysis import (
+    Table,
+    arrivals,
+    compare,
+    compare_times,
+    comparisons_table,
+    forest,
+    rank_diagram,
+    summarise,
+    summary_table,
+)
 from jfed.report.targets import first_reached, targets_table
 from jfed.results.load import company, schemes
 from jfed.stats.tuning import choose
@@ -31,7 +41,7 @@ class Study:
     Attributes:
         name: the experiment's name, as in claims.
         settings: coordinates of the points; each combination of their values gets tables and figures of its own.
-        metrics: columns by which schemes are compared, with their names in tables.
+        metrics: columns by which schemes are compared, with their names in tables; those that are missing are left out.
         columns: function of the results that returns further columns of the table of runs.
         figures: function of (results, schemes, title of the setting, points) that returns further figures, by stem.
         lower_is_better: metrics of which less is better.
@@ -98,7 +108,8 @@ def setting_report(
         output.table(table, f"rounds_to_accuracy_{stem}")
         show(table, console)
         _times(frame, targets, horizon, output, title, stem)
-    for metric, words in study.metrics.items() if len(order) > 1 else ():
+    measured = {metric: words for metric, words in study.metrics.items() if metric in frame}
+    for metric, words in measured.items() if len(order) > 1 else ():
         higher = metric not in study.lower_is_better
         comparisons = compare(frame, metric, baseline=order[0], higher_is_better=higher)
         table = comparisons_table(comparisons, f"{words} ({title}, T = {horizon})")
@@ -132,6 +143,13 @@ def _times(frame: pd.DataFrame, targets: Sequence[float], horizon: int, output: 
             output.table(comparisons_table(compared, words), f"rounds_to_{percent}_{stem}")
 
 
+def beside(frame: pd.DataFrame, metric: str, baseline: str, title: str, higher_is_better: bool = True) -> Table:
+    """Return the table of the schemes' comparisons with a baseline, or of the mean if there is one scheme alone."""
+    if frame.scheme.nunique() == 1:
+        return summary_table(summarise(frame, metric), title)
+    return comparisons_table(compare(frame, metric, baseline=baseline, higher_is_better=higher_is_better), title)
+
+
 def tuned_report(
     runs: pd.DataFrame,
     over: Sequence[str],
@@ -149,9 +167,9 @@ def tuned_report(
     for key, part in groups:
         fixed: dict[str, Any] = dict(zip(study.settings, key, strict=True))
         choice = choose(part, "final_accuracy", over, tune_seeds or None)
-        comparisons = compare(choice.reported, "final_accuracy", baseline=str(part.scheme.iloc[0]))
         title = f"{ACCURACIES['final_accuracy']}, each scheme's best of {', '.join(over)}"
-        table = comparisons_table(comparisons, f"{title} ({setting_title(data, fixed)}, T = {part.num_rounds.iloc[0]})")
+        title += f" ({setting_title(data, fixed)}, T = {part.num_rounds.iloc[0]})"
+        table = beside(choice.reported, "final_accuracy", str(part.scheme.iloc[0]), title)
         table = replace(table, notes=(*table.notes, choice.note, *choice.settings()))
         output.table(table, "_".join(["final_accuracy_best", *map(_stem, fixed.items())]))
         show(table, console)

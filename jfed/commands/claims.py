@@ -35,4 +35,4 @@ def main(settings: Settings, console: Console) -> None:
                 for v in waiting
                 if v.claim.runs == runs
             )
-            console.print(f"Not run, for want of {runs}: {names}", highlight=False)
+            console.print(f"Not run, for want of {runs}: {names}", highlight=False, markup=False)

@@ -1,6 +1,6 @@
 """`jfed table`: significance tables from finished results, or from any CSV file with one row per run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -88,6 +88,7 @@ def print_comparisons(
 def print_tables(results: Any, settings: Settings, console: Console) -> None:
     """Print one table per combination of swept settings, each a family of its own."""
     from jfed import analysis
+    from jfed.report.formats import file_stem
     from jfed.results import load
 
     metric, over = settings.metric, list(settings.tune_over)
@@ -95,16 +96,27 @@ def print_tables(results: Any, settings: Settings, console: Console) -> None:
     unswept = [name for name in over if name not in known]
     swept = f"swept here: {', '.join(known)}" if known else "nothing was swept here"
     require(not unswept, f"--tune-over takes swept settings, not {', '.join(unswept)}; {swept}.")
-    datasets = ", ".join(sorted(set(results["dataset"].values.astype(str)))).replace("none", "no training")
     for level, chosen in load.swept(results.drop_vars(over)):
         part = load.part(results, chosen)
         frame = load.tidy(part, {metric: number.isel(run=chosen)}, keep=over)
         labels = frame.scheme[part["method"].values.astype(str) == settings.baseline].unique()
         baseline = str(labels[0]) if len(labels) == 1 else settings.baseline
-        title = ", ".join([datasets, *(f"{name} = {value}" for name, value in level.items())])
+        datasets = ", ".join(sorted(set(part["dataset"].values.astype(str)))).replace("none", "no training")
+        level = said_once(level)
+        title = ", ".join([datasets, *(f"{name} = {value}" for name, value in level.items() if name != "dataset")])
         notes = load.dependence(part)
         made = print_comparisons(frame, baseline, settings, f"{metric} ({title})", console, notes)
         best = [f"best_{name}" for name in over]
-        stem = "_".join([metric, *best, *(f"{name}_{value}" for name, value in level.items())])
+        stem = file_stem("_".join([metric, *best, *(f"{name}_{value}" for name, value in level.items())]))
         paths = analysis.write(made, settings.out / "tables", stem)
-        console.print(*(str(p) for p in paths.values()), sep="\n", highlight=False, markup=False)
+        tell(paths.values(), console)
+
+
+def said_once(level: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a level of the swept settings without the name of its world where the swept environment is that name."""
+    return {name: level[name] for name in level if name != "world" or level[name] != level.get("environment")}
+
+
+def tell(paths: Iterable[Path], console: Console) -> None:
+    """Print paths, each unbroken on a line of its own."""
+    console.print(*map(str, paths), sep="\n", highlight=False, markup=False, soft_wrap=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from jfed.commands.table import said_once, tell
 from jfed.core.errors import require
 
 
@@ -27,6 +28,7 @@ def main(settings: Settings, console: Console) -> None:
     """Print and write a table for each combination of swept settings; for a CSV, print one table."""
     from jfed import analysis
     from jfed.report.components import components_table
+    from jfed.report.formats import file_stem
     from jfed.results import load
     from jfed.results.frames import read_csv
     from jfed.stats.variance import SEEDS
@@ -41,9 +43,10 @@ def main(settings: Settings, console: Console) -> None:
     number = load.score(results, metric)
     for level, chosen in load.swept(results):
         frame = load.tidy(results.isel(run=chosen), {metric: number.isel(run=chosen)}, keep=SEEDS)
+        level = said_once(level)
         names = [f"{name} = {value}" for name, value in level.items()]
         made = components_table(frame, metric, ", ".join([f"Variance of {metric}", *names]))
         analysis.to_terminal(made, console)
-        stem = "_".join(["variance", metric, *(f"{name}_{value}" for name, value in level.items())])
+        stem = file_stem("_".join(["variance", metric, *(f"{name}_{value}" for name, value in level.items())]))
         paths = analysis.write(made, settings.out / "tables", stem)
-        console.print(*(str(p) for p in paths.values()), sep="\n", highlight=False, markup=False)
+        tell(paths.values(), console)

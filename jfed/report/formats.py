@@ -1,11 +1,13 @@
 """Renderings of a table: in a terminal, as CSV, Markdown, LaTeX and HTML."""
 
+import itertools
 import re
 import unicodedata
 from html import escape
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -30,25 +32,57 @@ _LATEX = {
 
 
 def to_terminal(table: Table, console: Console | None = None) -> None:
-    """Print a table with its notes; text columns and intervals wrap in a narrow terminal."""
+    """Print a table with its notes.
+
+    In a narrow terminal, text columns and intervals wrap; columns that still do not fit follow below, beside the
+    leading text columns again.
+    """
     console = console or Console()
     # Text objects, since rich would read "[0.1, 0.2]" in a string as markup.
-    grid = RichTable(box=SIMPLE_HEAD, title=Text(table.title, "bold"), title_justify="left")
-    grid.padding = (0, 1, 0, 0)
-    for j, (column, align) in enumerate(zip(table.columns, table.align, strict=True)):
-        wraps = align == "l" or column.endswith("interval")
-        words = [word for row in table.rows for word in row[j].split()]
-        grid.add_column(
-            Text(column),
-            justify="left" if align == "l" else "right",
-            no_wrap=not wraps,
-            min_width=max(map(len, words), default=0),
-        )
-    for i, row in enumerate(table.rows):
-        grid.add_row(*(Text(cell, "bold" if (i, j) in table.bold else "") for j, cell in enumerate(row)))
-    console.print(grid)
+    console.print(Text(table.title, "bold"))
+    for widths in _layout(table, console.width):
+        grid = RichTable(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for j, width in widths.items():
+            side = "left" if table.align[j] == "l" else "right"
+            grid.add_column(Text(table.columns[j]), justify=side, width=width, overflow="fold")
+        for i, row in enumerate(table.rows):
+            grid.add_row(*(Text(row[j], "bold" if (i, j) in table.bold else "") for j in widths))
+        console.print(grid)
     for note in table.notes:
         console.print(Text(note, "dim"))
+
+
+def _layout(table: Table, width: int) -> list[dict[int, int]]:
+    """Return the columns of each grid to print, with their widths."""
+    widest, least = {}, {}
+    for j, column in enumerate(table.columns):
+        cells = [column, *(row[j] for row in table.rows)]
+        wraps = table.align[j] == "l" or column.endswith("interval")
+        widest[j] = max(map(cell_len, cells))
+        least[j] = max((cell_len(word) for cell in cells for word in cell.split()), default=1) if wraps else widest[j]
+    leading = list(itertools.takewhile(lambda j: table.align[j] == "l", widest))
+    repeated = leading if len(leading) < len(widest) else leading[:1]
+    grids = [repeated]
+    for j in list(widest)[len(repeated) :]:
+        columns = [*grids[-1], j]
+        if grids[-1] == repeated or sum(least[c] for c in columns) <= _room(width, len(columns)):
+            grids[-1] = columns
+        else:
+            grids.append([*repeated, j])
+    return [_narrowed({j: widest[j] for j in columns}, least, _room(width, len(columns))) for columns in grids]
+
+
+def _room(width: int, num_columns: int) -> int:
+    """Return the width that is left for cells: rich sets a blank on both sides of each, and one more in each line."""
+    return width - 2 * num_columns - 1
+
+
+def _narrowed(widths: dict[int, int], least: dict[int, int], room: int) -> dict[int, int]:
+    """Return widths that fit, the widest reduced first, and below their least only if nothing else helps."""
+    while sum(widths.values()) > room and max(widths.values()) > 1:
+        j = max(widths, key=lambda j: (widths[j] > least[j], widths[j]))
+        widths[j] -= 1
+    return widths
 
 
 def to_csv(table: Table) -> str:
@@ -119,6 +153,12 @@ def to_html(table: Table) -> str:
 def _cell(tag: str, content: str, align: str) -> str:
     side = "right" if align == "r" else "left"
     return f'<{tag} style="text-align: {side}; padding: 0 0.5em; white-space: nowrap">{content}</{tag}>'
+
+
+def file_stem(words: str) -> str:
+    """Return a name for a file, with dashes for blanks, brackets, slashes and the like."""
+    clean = re.sub(r"[^\w.+-]+", " ", words)
+    return re.sub(" ?_ ?", "_", clean).strip().replace(" ", "-")
 
 
 def write(table: Table, directory: str | Path, stem: str) -> dict[str, Path]:

@@ -2,8 +2,9 @@
 
 import math
 
+from jfed.report.digits import format_p
 from jfed.stats.comparison import Comparison, Comparisons
-from jfed.stats.numerals import format_number, format_p, format_seeds
+from jfed.stats.numerals import format_number, format_seeds
 from jfed.stats.omnibus import FEW, Friedman, critical_difference
 from jfed.stats.power import MOST_SEEDS, detectable
 

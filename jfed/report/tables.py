@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from jfed.report.digits import format_p, is_noise, without_noise
 from jfed.report.notes import bold_note, comparison_notes, short
-from jfed.stats.comparison import Comparisons, best_group
-from jfed.stats.numerals import decimals_for, format_interval, format_number, format_p, format_seeds
+from jfed.stats.comparison import Comparison, Comparisons, best_group
+from jfed.stats.numerals import decimals_for, format_interval, format_number, format_seeds
 from jfed.stats.summary import Summary
 
 SHORT = {"no difference shown": "not shown"}  # in the column of verdicts
@@ -47,7 +48,8 @@ def comparisons_table(comparisons: Comparisons, title: str) -> Table:
         title: title, which must name the data set or world.
     """
     rows, alpha = comparisons.rows, comparisons.alpha
-    decimals = decimals_for([row.high - row.low for row in rows] + [row.sd for row in rows])
+    scales = [(scale, row) for row in rows for scale in (row.high - row.low, row.sd)]
+    decimals = decimals_for([scale for scale, row in scales if not is_noise(scale, *_scores(row))])
     level = f"{100 * (1 - alpha):g} %"
     all_pairs = comparisons.baseline is None
     equal_n = comparisons.paired and len({row.n for row in rows}) == 1
@@ -59,13 +61,16 @@ def comparisons_table(comparisons: Comparisons, title: str) -> Table:
     cells = []
     for row in rows:
         second = row.reference if all_pairs else format_number(row.mean_scheme, decimals)
-        interval = format_interval(row.low, row.high, decimals, row.open_at_zero)
+        decided = row.verdict in ("better", "worse")
+        known = () if decided else _scores(row)  # a sign that the verdict needs stays visible
+        difference, low, high = (without_noise(x, decimals, *known) for x in (row.difference, row.low, row.high))
+        interval = format_interval(low, high, decimals, row.open_at_zero)
         cells.append(
             [
                 row.scheme,
                 second,
                 str(row.n) if comparisons.paired else f"{row.n}, {row.n_reference}",
-                format_number(row.difference, decimals),
+                format_number(difference, decimals),
                 interval or "-",
                 format_p(row.p_t_adjusted, alpha) or "-",
                 format_p(row.p_sign_flip_adjusted if flips else row.p_wilcoxon_adjusted, alpha) or short(row.rank_note),
@@ -110,14 +115,14 @@ def summary_table(summary: Summary, title: str, comparisons: Comparisons | None 
     if comparisons is not None and comparisons.metric != summary.metric:
         raise ValueError(f"the summary is about {summary.metric!r}, comparisons about {comparisons.metric!r}")
     level = f"{100 * (1 - summary.alpha):g} %"
-    decimals = decimals_for([row.sd for row in summary.rows])
+    decimals = decimals_for([row.sd for row in summary.rows if not is_noise(row.sd, row.mean)])
     cells = [
         (
             row.scheme,
             str(row.n),
             str(len(row.failed)),
             format_number(row.mean, decimals) or "-",
-            format_number(row.sd, decimals) or "-",
+            format_number(without_noise(row.sd, decimals, row.mean), decimals) or "-",
             format_interval(row.low, row.high, decimals) or "-",
         )
         for row in summary.rows
@@ -143,6 +148,10 @@ def summary_table(summary: Summary, title: str, comparisons: Comparisons | None 
         bold=frozenset((i, 3) for i, row in enumerate(summary.rows) if row.scheme in best),
         data=_titled(title, summary.frame()),
     )
+
+
+def _scores(row: Comparison) -> tuple[float, float]:
+    return row.mean_scheme, row.mean_reference
 
 
 def _titled(title: str, frame: pd.DataFrame) -> pd.DataFrame:
