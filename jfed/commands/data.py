@@ -15,7 +15,7 @@ class Get:
     """Fetch data sets from their official addresses. In the default folder, jfed finds them without a further flag.
 
     Attributes:
-        names: cifar10, emnist_letters, fashion_mnist, mnist.
+        names: cifar10, emnist-letters, fashion-mnist, mnist.
         data_dir: folder for the files; by default $JFED_DATA_DIR, else jfed's folder in the user's cache.
     """
 
@@ -54,13 +54,14 @@ def get(settings: Get, console: Console) -> None:
     from jfed.data import load
     from jfed.data.get import get as fetch
 
-    require(bool(settings.names), f"say which data sets to fetch: {', '.join(load.names())}")
-    names = [name.replace("-", "_") for name in settings.names]
+    known = [name.replace("_", "-") for name in load.names()]
+    require(bool(settings.names), f"Say which data sets to fetch: {', '.join(known)}.")
+    names = [name.lower().replace("_", "-") for name in settings.names]
     for given, name in zip(settings.names, names, strict=True):
-        if name not in load.names():
-            raise unknown("data set", given, load.names())
+        if name not in known:
+            raise unknown("data set", given, known)
     for name in names:
-        made, folder = fetch(name, settings.data_dir, console)
+        made, folder = fetch(name.replace("-", "_"), settings.data_dir, console)
         num = f"{len(made.images):,} + {len(made.test_images):,} images"
         there = "ships with jfed" if name == "digits" else f"is in {folder}"
         console.print(f"{name} {there}: {made.title}, {num}", highlight=False, soft_wrap=True)

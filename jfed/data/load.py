@@ -102,8 +102,9 @@ def _not_found(name: str, data_dir: str | os.PathLike[str] | None) -> str:
     source = SOURCES[name]
     searched = dict.fromkeys(str(folder) for folder, _ in _places(source, data_dir))
     return (
-        f"the data set {name!r} was not found (searched {', '.join(searched)}): run `jfed data get {name}`, or put "
-        f"{', '.join(source.train_files + source.test_files)} (plain or .gz) into a folder that is given by data_dir "
+        f"the data set {name!r} was not found (searched {', '.join(searched)}): run"
+        f" `jfed data get {name.replace('_', '-')}`, or put"
+        f" {', '.join(source.train_files + source.test_files)} (plain or .gz) into a folder that is given by data_dir "
         f"(--data-dir) or $JFED_DATA_DIR, or give by one of these or $TFDS_DATA_DIR a folder where tensorflow-datasets "
         f"prepared {source.prepared!r}; to get the files by hand, {source.obtain}"
     )

@@ -27,4 +27,4 @@ class Options(DataOptions):
 
     def where(self, data_dir: Folder = None) -> str:
         """Return the folder that the data set would be read from, or the command that downloads it."""
-        return str(files.where(self.source, data_dir) or f"not here: jfed data get {self.source}")
+        return str(files.where(self.source, data_dir) or f"not here: jfed data get {self.source.replace('_', '-')}")

@@ -19,7 +19,7 @@ def test_the_command(server, monkeypatch, tmp_path, cache, capsys):
     command(monkeypatch, "list")
     listed = capsys.readouterr().out
     assert re.search(r"^mnist +not here: jfed data get mnist$", listed, re.M)
-    assert re.search(r"^fashion-mnist +not here: jfed data get fashion_mnist$", listed, re.M)
+    assert re.search(r"^fashion-mnist +not here: jfed data get fashion-mnist$", listed, re.M)
     assert re.search(r"^synthetic-iid +made when it is used$", listed, re.M)
     command(monkeypatch, "get", "mnist", "digits")
     lines = capsys.readouterr().out.splitlines()
@@ -35,7 +35,7 @@ def test_the_command(server, monkeypatch, tmp_path, cache, capsys):
 
 def test_the_command_refuses_before_it_fetches(server, monkeypatch, tmp_path, cache):
     serve_mnist(server, monkeypatch, tmp_path / "origin", "good")
-    for arguments, sentence in (((), "say which data sets to fetch"), (("mnist", "mnits"), "unknown data set 'mnits'")):
+    for arguments, sentence in (((), "Say which data sets to fetch"), (("mnist", "mnits"), "unknown data set 'mnits'")):
         with pytest.raises(SystemExit, match=f"^error: {sentence}"):
             command(monkeypatch, "get", *arguments)
     assert server.asked == []

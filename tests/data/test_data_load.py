@@ -157,7 +157,7 @@ def test_not_found_names_the_folders_and_all_ways_to_get_it(tmp_path, monkeypatc
     with pytest.raises(ConfigError) as caught:
         load("fashion_mnist")
     ways = [
-        "run `jfed data get fashion_mnist`",
+        "run `jfed data get fashion-mnist`",
         "put train-images-idx3-ubyte, ",
         "data_dir (--data-dir) or $JFED_DATA_DIR",
         "$TFDS_DATA_DIR a folder where tensorflow-datasets prepared 'fashion_mnist'",

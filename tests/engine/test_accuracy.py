@@ -73,6 +73,6 @@ def test_a_convolutional_network_on_digits(scheme, recorded):
     check(digits("cnn", 0.2, 160), scheme, recorded, 6)
 
 
-@pytest.mark.skipif(not where("emnist_letters"), reason="EMNIST letters are not here: jfed data get emnist_letters")
+@pytest.mark.skipif(not where("emnist_letters"), reason="EMNIST letters are not here: jfed data get emnist-letters")
 def test_the_network_of_e3cs_on_letters():
     check(letters(), "fedcs", Recorded(0.2533, 0.0260, 4), 1)
