@@ -3,7 +3,8 @@
 A client trains on a few dozen images with weights of its own. Vectorised over clients, XLA's convolution becomes a
 grouped one; in a loop on a CPU its gradients get a layout that is many times slower; and the gradient of
 `reduce_window` is a scatter. Here everything is shifted slices and one matrix product, forward and backward: the
-same program on every lane. The batch is the last axis, so that a shift moves whole rows of numbers.
+same program on every lane. The batch is the last axis, so that a shift moves whole rows of numbers. Wide layers are
+convolved by Winograd's method (`winograd`).
 """
 
 import jax
@@ -11,13 +12,20 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jaxtyping import Float
 
+from jfed.models import winograd
+
 Images = Float[Array, "_ _ _ _"]  # channels, height, width, batch
 Kernel = Float[Array, "rows columns inputs outputs"]
 
 
-@jax.custom_vjp
 def conv2d(x: Float[Array, "inputs _ _ batch"], kernel: Kernel) -> Float[Array, "outputs _ _ batch"]:
     """Return the cross-correlation with stride 1 and no padding (pad `x` beforehand for other paddings)."""
+    return winograd.conv2d(x, kernel) if winograd.suits(kernel) else direct(x, kernel)
+
+
+@jax.custom_vjp
+def direct(x: Float[Array, "inputs _ _ batch"], kernel: Kernel) -> Float[Array, "outputs _ _ batch"]:
+    """Return the cross-correlation by matrix products of shifted slices."""
     rows, columns, _, outputs = kernel.shape
     if _unfolds_rows(kernel):
         height, width, batch = x.shape[1] - rows + 1, x.shape[2] - columns + 1, x.shape[3]
@@ -52,11 +60,11 @@ def _placed(g: Images, i: int, j: int, height: int, width: int) -> Images:
     return jnp.pad(g, ((0, 0), (i, height - i - g.shape[1]), (j, width - j - g.shape[2]), (0, 0)))
 
 
-def _conv2d_forward(x: Images, kernel: Kernel) -> tuple[Images, tuple[Images, Kernel]]:
-    return conv2d(x, kernel), (x, kernel)
+def _direct_forward(x: Images, kernel: Kernel) -> tuple[Images, tuple[Images, Kernel]]:
+    return direct(x, kernel), (x, kernel)
 
 
-def _conv2d_backward(residual: tuple[Images, Kernel], g: Images) -> tuple[Images, Kernel]:
+def _direct_backward(residual: tuple[Images, Kernel], g: Images) -> tuple[Images, Kernel]:
     x, kernel = residual
     rows, columns, inputs, outputs = kernel.shape
     _, height, width, batch = x.shape
@@ -73,7 +81,7 @@ def _conv2d_backward(residual: tuple[Images, Kernel], g: Images) -> tuple[Images
     return sum(_placed(spread[i], i, 0, height, width) for i in range(rows)), d_kernel  # type: ignore[return-value]
 
 
-conv2d.defvjp(_conv2d_forward, _conv2d_backward)
+direct.defvjp(_direct_forward, _direct_backward)
 
 
 def max_pool(
