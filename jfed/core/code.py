@@ -173,8 +173,8 @@ def digest(kind: type) -> str | None:
 
     It covers the definition of the class (for a member of jfed: its module), its base classes, and what these import
     from the rooms of members, `core.ops` and `core.prng`. For a member from outside it always covers these two, and
-    also what is imported, in functions too, from modules that are not installed or belong to its package. For a class
-    without source, it is a digest of its `version`.
+    also what is imported from modules that are not installed, and from those of an installed member's own package that
+    were loaded before it. For a class without source, it is a digest of its `version`.
     """
     return _digest(kind, _origins.get(kind))
 

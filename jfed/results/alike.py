@@ -90,17 +90,10 @@ def require_alike(schemes: Iterable[Any], settings: Iterable[Any]) -> None:
     Raises:
         ConfigError: the settings differ.
     """
-    first: dict[str, str] = {}
-    for scheme, one in zip(schemes, settings, strict=True):
-        if isinstance(one, str) and one:
-            first.setdefault(one, str(scheme))
-    if len(first) > 1:
-        (a, one), (b, other) = list(first.items())[:2]
-        what = difference(_known[a], _known[b]) if a in _known and b in _known else ""
-        who = f"{one} and {other}" if one != other else f"Runs of {one}"
+    if words := _apart(schemes, settings, "ran under different settings"):
         raise ConfigError(
-            f"{who} ran under different settings{': ' + what if what else ''}. Compare them in one command that"
-            " varies this on purpose, or give each setting an --out of its own."
+            f"{words}. Compare them in one command that varies this on purpose, or give each setting an --out of its"
+            " own."
         )
 
 
@@ -117,13 +110,21 @@ def notes(columns: Mapping[str, Iterable[Any]]) -> tuple[str, ...]:
     several = sorted({one for one in columns.get("versions", ()) if isinstance(one, str) and one})
     if len(several) > 1:
         found.append(f"Made by several versions: {'; '.join(several)}.")
-    own: dict[str, str] = {}
-    for scheme, one in zip(columns["scheme"], columns.get("varied", ()), strict=False):
-        if isinstance(one, str) and one:
-            own.setdefault(one, str(scheme))
-    if len(own) > 1:
-        (a, one), (b, other) = list(own.items())[:2]
-        what = difference(_known[a], _known[b]) if a in _known and b in _known else ""
-        who = f"{one} and {other}" if one != other else f"Runs of {one}"
-        found.append(f"{who} differ in more than the scheme{': ' + what if what else ''}.")
+    if "varied" in columns:
+        words = _apart(columns["scheme"], columns["varied"], "differ in more than the scheme")
+        found += [f"{words}."] if words else []
     return tuple(found)
+
+
+def _apart(schemes: Iterable[Any], digests: Iterable[Any], how: str) -> str:
+    """Return in words the first difference between runs of different digests; "" if there is none. "" is unknown."""
+    first: dict[str, str] = {}
+    for scheme, one in zip(schemes, digests, strict=True):
+        if isinstance(one, str) and one:
+            first.setdefault(one, str(scheme))
+    if len(first) < 2:
+        return ""
+    (a, one), (b, other) = list(first.items())[:2]
+    what = difference(_known[a], _known[b]) if a in _known and b in _known else ""
+    who = f"{one} and {other}" if one != other else f"Runs of {one}"
+    return f"{who} {how}{': ' + what if what else ''}"
