@@ -114,7 +114,7 @@ def _choice(num_clients: int, repeats: int) -> report.Row:
     k = max(1, num_clients // 5)
 
     def choose(time: Array, queue: Array, here: Array, tie: Array) -> Array:
-        return rbcs_f.choose(time, queue, here, jnp.int32(k), jnp.float32(20.0), k, tie)
+        return rbcs_f.choose(time, queue, here, jnp.int32(k), jnp.float32(20.0), tie)
 
     rate = _rate(jax.vmap(choose), times, queues, available, ties)
     return report.row(

@@ -143,7 +143,8 @@ def test_a_member_of_jfed_depends_on_rooms_and_ops_and_nothing_else():
         modules = dict(origin.modules) | {name: origin.modules.get(name, b"") + b"\nmore = 1\n"}
         return code._digest(kind, origin._replace(modules=modules)) != code.digest(kind)
 
-    assert changed("jfed.core.ops") and changed("jfed.core.prng") and changed("jfed.selectors.cs_ucb")
+    assert changed("jfed.core.ops") and changed("jfed.core.prng") and changed("jfed.core.total")
+    assert changed("jfed.selectors.cs_ucb")
     assert not changed("jfed.selectors.e3cs") and not changed("jfed.models.cnn")
     assert "jfed.core.types" not in origin.modules  # the vocabulary decides no numbers
 

@@ -23,9 +23,13 @@ CORE = {
     "core.code": {"core.source"},
     "core.learning": {"core.types"},
     "core.interfaces": {"core.types", "core.learning"},
-    "core.prng": {"core.types", "core.errors"},
+    "core.once": set(),
+    "core.total": set(),
+    "core.pairs": {"core.once"},
+    "core.cut": {"core.once", "core.pairs", "core.total"},
+    "core.prng": {"core.types", "core.errors", "core.once"},
     "core.options": {"core.types", "core.errors"},
-    "core.ops": {"core.types", "core.errors", "core.interfaces", "core.prng", "core.options"},
+    "core.ops": {"core.cut", "core.pairs", "core.prng", "core.total"},
     "core.members": {"core.types", "core.errors", "core.interfaces", "core.options", "core.code"},
 }
 PLAIN = {"core.errors", "core.version"}  # usable without jax

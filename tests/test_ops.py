@@ -51,6 +51,35 @@ def test_smallest_is_a_sort(width, tied, data):
     assert sorted(np.flatnonzero(got)) == sorted(ranked[:m])
 
 
+MANY = 150  # more than are ranked by all pairs
+
+
+@functools.cache
+def search_jit(near: tuple, tied: bool):
+    return jax.jit(lambda v, m, among, ties: ops.smallest(v, m, among, ties if tied else None, near))
+
+
+@pytest.mark.parametrize("near", [(), (0.0,), (1.0, 1.3, 2.0, 4.0)])
+@pytest.mark.parametrize("width", [32, 64])
+@hypothesis.given(data=st.data())
+def test_the_search_among_many_is_a_sort(width, near, data):
+    """Values are few and tie, or lie at all scales, so that they are as unevenly dense as can be."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    dtype = {32: np.float32, 64: np.float64}[width]
+    few = data.draw(st.lists(floats(width), min_size=1, max_size=6))
+    scale = data.draw(st.sampled_from([0.0, 1e-30, 1.0, 1e30]))
+    values = np.where(
+        rng.random(MANY) < 0.5, rng.choice(np.array(few, dtype), MANY), scale * rng.exponential(size=MANY)
+    )
+    values, ties = values.astype(dtype), rng.integers(-2, 2, MANY).astype(dtype)
+    among = rng.random(MANY) < data.draw(st.sampled_from([0.0, 0.1, 0.9, 1.0]))
+    m, tied = data.draw(st.integers(0, MANY)), data.draw(st.booleans())
+    with jax.enable_x64(width == 64):
+        got = search_jit(near, tied)(values, np.int32(m), among, ties)
+    ranked = [i for i in order(values, ties if tied else [0] * MANY) if among[i]]
+    assert sorted(np.flatnonzero(got)) == sorted(ranked[:m])
+
+
 def test_smallest_by_hand():
     inf = jnp.inf
     values = jnp.array([2.0, inf, -0.0, 2.0, 0.0, -inf])

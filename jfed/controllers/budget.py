@@ -13,6 +13,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float
 
+from jfed.core import ops
 from jfed.core.types import Costs
 
 How = Literal["mean", "sum", "max"]
@@ -32,8 +33,8 @@ def together(costs: Costs, took: Bool[Array, " clients"], steps: Array, how: tup
         if word == "max":
             most = jnp.argmax(jnp.where(took, c * steps + b, -1.0))
             return Costs(c[most], b[most])
-        total = Costs(jnp.sum(jnp.where(took, c, 0.0)), jnp.sum(jnp.where(took, b, 0.0)))
-        return total if word == "sum" else jax.tree.map(lambda x: x / jnp.maximum(jnp.sum(took), 1), total)
+        total = Costs(ops.total(jnp.where(took, c, 0.0)), ops.total(jnp.where(took, b, 0.0)))
+        return total if word == "sum" else jax.tree.map(lambda x: x / jnp.maximum(ops.count(took), 1), total)
 
     each = [one(costs.step[r], costs.exchange[r], word) for r, word in enumerate(how)]
     return Costs(*map(jnp.stack, zip(*each, strict=True)))

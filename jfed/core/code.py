@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from jfed.core import source
 
 ROOMS = ("selectors", "envs", "controllers", "algorithms", "models", "data")
-SHARED = ("jfed.core.ops", "jfed.core.prng")
+SHARED = tuple(f"jfed.core.{name}" for name in ("cut", "once", "ops", "pairs", "prng", "total"))  # array operations
 CORE = "jfed.core."
 
 
@@ -172,9 +172,9 @@ def digest(kind: type) -> str | None:
     """Return a digest of the code that decides a member's numbers; None if its source is not available.
 
     It covers the definition of the class (for a member of jfed: its module), its base classes, and what these import
-    from the rooms of members, `core.ops` and `core.prng`. For a member from outside it always covers these two, and
-    also what is imported from modules that are not installed, and from those of an installed member's own package that
-    were loaded before it. For a class without source, it is a digest of its `version`.
+    from the rooms of members and from the array operations of the core. For a member from outside it always covers
+    these, and also what is imported from modules that are not installed, and from those of its own package, if that is
+    installed, that were loaded before it. For a class without source, it is a digest of its `version`.
     """
     return _digest(kind, _origins.get(kind))
 

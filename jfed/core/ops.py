@@ -9,11 +9,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt32
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed.core import prng
+from jfed.core.cut import count as count
+from jfed.core.cut import smallest as smallest
+from jfed.core.pairs import order_of as order_of
+from jfed.core.pairs import sums_below
+from jfed.core.total import total as total
 
 Mask = Bool[Array, " n"]
+
+ALL_PAIRS = 1024  # with more entries, a sort is faster than comparing all pairs
 
 
 def where(mask: Bool[Array, "..."], new: Any, old: Any) -> Any:
@@ -21,76 +28,25 @@ def where(mask: Bool[Array, "..."], new: Any, old: Any) -> Any:
     return jax.tree.map(lambda x, y: jnp.where(mask.reshape(*mask.shape, *[1] * (x.ndim - mask.ndim)), x, y), new, old)
 
 
-def sortable(values: Float[Array, " n"]) -> Int[Array, " n"]:
-    """Return integers in the order of the floats (-0.0 below 0.0; NaN is not allowed)."""
-    width = jnp.int32 if values.dtype == jnp.float32 else jnp.int64
-    bits = lax.bitcast_convert_type(values, width)
-    return jnp.where(bits < 0, bits ^ jnp.iinfo(width).max, bits)
+def exponential(key: PRNGKeyArray, n: int) -> Float[Array, " n"]:
+    """Return n independent Exp(1) variables.
 
-
-def smallest(
-    values: Float[Array, " n"],
-    m: Int[Array, ""],
-    among: Mask | None = None,
-    tie_break: Float[Array, " n"] | None = None,
-) -> Mask:
-    """Return the mask of the m smallest values.
-
-    It bisects over the bit patterns: on a CPU this is several times faster than a sort, and m can be dynamic.
-
-    Args:
-        values: compared by value; NaN is not allowed where `among` holds.
-        m: number of entries to take, 0 <= m <= number of entries of `among`.
-        among: the only entries to choose from; all by default.
-        tie_break: order of equal values, smallest first; remaining ties go to the lowest index.
-
-    Returns:
-        A mask with exactly m entries (all of `among` if it has fewer).
-    """
-    index = jnp.arange(values.shape[0], dtype=jnp.int32)
-    keys = [sortable(values), index] if tie_break is None else [sortable(values), sortable(tie_break), index]
-    taken = jnp.zeros(values.shape, bool)
-    open_ = jnp.ones(values.shape, bool) if among is None else among
-    for key in keys:  # each key decides among entries that the keys before it left tied at the cut
-        below, open_ = _cut(key, m - count(taken), open_)
-        taken = taken | below
-    return taken  # the index is never tied
-
-
-def count(mask: Mask) -> Int[Array, ""]:
-    """Return the number of true entries, summed as floats (exact up to 2^24), which XLA does faster on a CPU."""
-    return jnp.sum(mask.astype(jnp.float32)).astype(jnp.int32)
-
-
-def _cut(key: Int[Array, " n"], m: Int[Array, ""], open_: Mask) -> tuple[Mask, Mask]:
-    """Return two masks of the smallest keys of `open_`: entries surely among the m, and those tied for the rest.
-
-    The cut, the largest integer with at most m keys below it, is built bit by bit, until exactly m keys are below it.
-    """
-    info = jnp.iinfo(key.dtype)
-
-    def step(carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        bit, cut = carry
-        higher = cut + jnp.left_shift(jnp.ones((), key.dtype), bit)  # from the smallest integer, bit 31 wraps to 0
-        many = count(open_ & (key < higher))
-        return jnp.where(many == m, -1, bit - 1), jnp.where(many <= m, higher, cut)
-
-    start = (jnp.where(m > 0, jnp.array(info.bits - 1, key.dtype), -1), jnp.array(info.min, key.dtype))
-    _, cut = lax.while_loop(lambda carry: carry[0] >= 0, step, start)
-    below = open_ & (key < cut)
-    return below, open_ & (key == cut) & (count(below) < m)
-
-
-def log_exponential(key: PRNGKeyArray, n: int) -> Float[Array, " n"]:
-    """Return logarithms of n independent Exp(1) variables.
-
-    Each uses one 32-bit word, read as (word + 1/2) / 2^32: the smallest variable is 1.2e-10, so that in a race a
+    Each uses one 32-bit word, read as u = (word + 1/2) / 2^32: the smallest variable is 1.2e-10, so that in a race a
     client of probability 1e-9 is not favoured. `jax.random.exponential` returns an exact 0 once in 2^23 draws, which
     would win every race.
     """
-    dtype = jnp.result_type(float)
-    uniform = (prng.words(key, n).astype(dtype) + 0.5) * 2.0**-32
-    return jnp.log(-jnp.log1p(-jnp.minimum(uniform, 1 - jnp.finfo(dtype).epsneg)))
+    word, dtype = prng.words(key, n), jnp.result_type(float)
+    u, rest = ((x.astype(dtype) + 0.5) * 2.0**-32 for x in (word, ~word))  # rest = 1 - u, exact at both ends
+    if dtype != jnp.float32:
+        return -jnp.log1p(-u)
+    # To float32's precision and in half the time of jnp.log1p: the series of -log(1 - u) where u is small.
+    series = u * (1 + u * (1 / 2 + u * (1 / 3 + u * (1 / 4 + u * (1 / 5 + u / 6)))))
+    return jnp.where(u < 1 / 16, series, -jnp.log(rest))
+
+
+def log_exponential(key: PRNGKeyArray, n: int) -> Float[Array, " n"]:
+    """Return logarithms of n independent Exp(1) variables; see `exponential`."""
+    return jnp.log(exponential(key, n))
 
 
 def race(key: PRNGKeyArray, log_p: Float[Array, " n"], m: Int[Array, ""], among: Mask | None = None) -> Mask:
@@ -128,30 +84,30 @@ def exact_inclusion(key: PRNGKeyArray, p: Float[Array, " n"], m: Int[Array, ""])
     """
     n = p.shape[0]
     unit = 1 << min(20, 30 - n.bit_length())
-    order_key, start_key = jax.random.split(key)
+    order_key, start_key = prng.at(key, 0), prng.at(key, 1)
     sure = p > 1 - 2.0**-16
     part = jnp.where(sure, 0, p)
-    room = m - sure.sum()
-    scale = room / jnp.maximum(part.sum(), jnp.finfo(p.dtype).tiny)
+    room = m - count(sure)
+    scale = room / jnp.maximum(total(part), jnp.finfo(p.dtype).tiny)
     parts = jnp.round(part * scale * unit).astype(jnp.int32)
-    left_over = room * unit - parts.sum()
+    left_over = room * unit - total(parts)
     movable = ~sure & (part > 0) & ((left_over > 0) | (parts > 0))
     parts += jnp.where(movable & (jnp.cumsum(movable) <= jnp.abs(left_over)), jnp.sign(left_over), 0)
     lengths = jnp.where(sure, unit, parts)
-    ends = _totals_in_random_order(order_key, lengths) + jax.random.randint(start_key, (), 0, unit)
-    return ends // unit > (ends - lengths) // unit
+    before = _totals_in_random_order(order_key, lengths) + (prng.words(start_key, 1)[0] & (unit - 1)).astype(jnp.int32)
+    return (before + lengths) // unit > before // unit
 
 
 def _totals_in_random_order(key: PRNGKeyArray, values: Int[Array, " n"]) -> Int[Array, " n"]:
-    """Return the running total at each entry, itself included, when entries are summed in a random order."""
+    """Return the total of the values before each entry, when entries are summed in a random order."""
     n = values.shape[0]
     width = max(1, (n - 1).bit_length())
-    index = jnp.arange(n, dtype=jnp.uint32)
-    place = (prng.words(key, n) >> width << width) | index  # distinct
-    if n <= 512:  # all pairs: on a CPU three times as fast as a sort at n = 100
-        return jnp.where(place[None, :] <= place[:, None], values[None, :], 0).sum(1)
-    order = jnp.argsort(place)
-    return jnp.zeros_like(values).at[order].set(jnp.cumsum(values[order]))
+    place = (prng.words(key, n) >> width << width) | jnp.arange(n, dtype=jnp.uint32)  # distinct
+    if n <= ALL_PAIRS:
+        return sums_below(place, values)
+    order = lax.sort(place, is_stable=False) & jnp.uint32((1 << width) - 1)
+    own = values[order]
+    return jnp.zeros_like(values).at[order].set(jnp.cumsum(own) - own, unique_indices=True)
 
 
 def first_slots(mask: Mask, slots: int) -> Int[Array, " slots"]:
@@ -164,21 +120,6 @@ def shuffled(key: PRNGKeyArray, values: Int[Array, " n"], count: Int[Array, ""])
     bits = prng.words(key, values.shape[0])
     real = jnp.arange(values.shape[0]) < count
     return values[order_of(jnp.where(real, bits, jnp.uint32(0xFFFFFFFF)))]
-
-
-def order_of(words: UInt32[Array, " n"]) -> Int[Array, " n"]:
-    """Return the order of a stable sort, as `jnp.argsort` does.
-
-    It sorts by halves, the lower first: a half and its index make one word, and on a CPU XLA sorts single words without
-    a comparator, several times faster than words with their indices beside them.
-    """
-    n = words.shape[0]
-    if n > 1 << 16:
-        return jnp.argsort(words)
-    place = jnp.arange(n, dtype=jnp.uint32)
-    by_low = lax.sort(words << 16 | place, is_stable=False) & 0xFFFF
-    rank = lax.sort((words[by_low] >> 16) << 16 | place, is_stable=False) & 0xFFFF
-    return by_low[rank].astype(jnp.int32)
 
 
 def cholesky(matrix: Float[Array, "f f n"]) -> list[list[Float[Array, " n"]]]:

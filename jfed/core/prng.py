@@ -12,10 +12,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray, UInt32
 
 from jfed.core.errors import require
+from jfed.core.once import once
 
 
 class Stream(enum.IntEnum):
@@ -88,7 +89,9 @@ def keys(seeds: Seeds) -> Keys:
 def at(key: PRNGKeyArray, *path: Int[Array, ""] | int) -> PRNGKeyArray:
     """Return the key at a path, such as `at(keys.training, round, client)`. Round 0 is for initial states."""
     for step in path:
-        key = jax.random.fold_in(key, step)
+        data = jax.random.key_data(key)
+        x, y = _threefry(data[0], data[1], jnp.uint32(0), jnp.asarray(step).astype(jnp.uint32))
+        key = jax.random.wrap_key_data(jnp.stack([x, y]), impl=jax.random.key_impl(key))
     return key
 
 
@@ -98,27 +101,23 @@ def words(key: PRNGKeyArray, n: int) -> UInt32[Array, " n"]:
 
     Threefry 2x32 with 20 rounds (J. Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011). On a CPU
     jax lowers it to a loop over groups of rounds, which saves compile time but not passes over memory. Here the
-    rounds are written out, and the loop is over the halves of the words: outside a loop, XLA would compute the words
-    again in each of their users, and they are the most expensive numbers of a round.
+    rounds are written out.
     """
-    half = -(-n // 2)
-
-    def fill(i: Array, out: Array) -> Array:
-        return out.at[i].set(_threefry(key, i * half + jnp.arange(half)))
-
-    return lax.fori_loop(0, 2, fill, jnp.zeros((2, half), jnp.uint32)).reshape(-1)[:n]
-
-
-def _threefry(key: PRNGKeyArray, counter: Int[Array, " n"]) -> UInt32[Array, " n"]:
     a, b = jax.random.key_data(key)
+    x, y = _threefry(a, b, jnp.zeros(n, jnp.uint32), jnp.arange(n, dtype=jnp.uint32))
+    return once(x ^ y)
+
+
+def _threefry(a: Array, b: Array, x: Array, y: Array) -> tuple[Array, Array]:
+    """Return the block cipher's two words for the key (a, b) and the counter (x, y)."""
     parts = (b, a ^ b ^ jnp.uint32(0x1BD11BDA), a)  # the key's words, in the order in which they are added
-    x, y = a, b + counter.astype(jnp.uint32)
+    x, y = x + a, y + b
     for i in range(5):
         for rotation in ((13, 15, 26, 6), (17, 29, 16, 24))[i % 2]:
             x = x + y
             y = x ^ ((y << rotation) | (y >> (32 - rotation)))
         x, y = x + parts[i % 3], y + parts[(i + 1) % 3] + jnp.uint32(i + 1)
-    return x ^ y
+    return x, y
 
 
 def uniform(key: PRNGKeyArray, n: int) -> Float[Array, " n"]:

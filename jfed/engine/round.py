@@ -14,8 +14,10 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float, Int, UInt8
 
-from jfed.core import prng
+from jfed.core import ops, prng
 from jfed.core.interfaces import Model, Selector
+from jfed.core.once import once
+from jfed.core.total import fold
 from jfed.core.types import Cohort, Costs, Dims, Feedback, Outcome, Plan, Probe, View
 from jfed.engine import ending
 from jfed.engine.evaluate import client_quality
@@ -212,13 +214,14 @@ def make_learn(spec: Spec) -> Callable[..., tuple[RunState, Record]]:
             times_succeeded=state.times_succeeded + returned,
             ended_round=ends.after_round(state.ended_round, controlled, t),
         )
+        many, inclusion = ops.count(cohort.selected), once(cohort.inclusion)
         record = Record(
-            num_selected=cohort.selected.sum(dtype=jnp.int32),
-            num_succeeded=returned.sum(dtype=jnp.int32),
-            expected_succeeded=jnp.where(going, jnp.sum(jnp.where(outcome.succeeded, cohort.inclusion, 0.0)), 0.0),
-            num_probed=jnp.sum(going & ~jnp.isnan(view.probed), dtype=jnp.int32),
-            num_steps=jnp.sum(jnp.where(returned & trains & learns, plan.steps, 0), dtype=jnp.int32),
-            round_time_s=jnp.where(going, jnp.where(cohort.selected.any(), jnp.max(waited), outcome.idle_s), 0.0),
+            num_selected=many,
+            num_succeeded=ops.count(returned),
+            expected_succeeded=jnp.where(going, ops.total(jnp.where(outcome.succeeded, inclusion, 0.0)), 0.0),
+            num_probed=ops.count(going & ~jnp.isnan(view.probed)),
+            num_steps=ops.total(jnp.where(returned & trains & learns, plan.steps, 0)),
+            round_time_s=jnp.where(going, jnp.where(many > 0, fold(jnp.maximum, waited), outcome.idle_s), 0.0),
             watched=watched(parts, after),
             selected=jnp.packbits(cohort.selected) if spec.record_selected else None,
         )

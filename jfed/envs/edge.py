@@ -26,7 +26,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from jfed.core import prng
+from jfed.core import ops, prng
 from jfed.core.errors import require
 from jfed.core.interfaces import Environment
 from jfed.core.members import EnvironmentOptions, Name
@@ -157,12 +157,15 @@ class Options(EnvironmentOptions):
         def times(key: PRNGKeyArray, law: Float[Array, "2"], shape: tuple[int, ...]) -> Array:
             return jnp.maximum(law[0] + law[1] * jax.random.normal(key, shape, law.dtype), LEAST_S)
 
+        def relative(values: Float[Array, " clients"]) -> Float[Array, " clients"]:
+            return values * num_clients / ops.total(values)
+
         def init(key: PRNGKeyArray, params: Params, num_samples: Int[Array, " clients"]) -> State:
             low, high = params.demand
             return State(low + (high - low) * prng.uniform(key, num_clients))
 
         def observe(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, View]:
-            context = jnp.stack([params.power / params.power.mean(), state.demand / state.demand.mean()], -1)
+            context = jnp.stack([relative(params.power), relative(state.demand)], -1)
             expected = params.step_s[0] / params.power + params.transfers * params.exchange_s[0]  # with one step
             oracle = Oracle(success_rate=jnp.ones_like(expected), latency_s=expected)
             return state, view._replace(context=context, oracle=oracle)
@@ -170,13 +173,13 @@ class Options(EnvironmentOptions):
         def respond(
             key: PRNGKeyArray, state: State, params: Params, view: View, cohort: Cohort, plan: Plan
         ) -> tuple[State, Outcome]:
-            local, sent = jax.random.split(key)
+            local, sent = prng.at(key, 0), prng.at(key, 1)
             each = times(local, params.step_s, (several, self.drawn))
             counted = jnp.arange(self.drawn) < jnp.maximum(plan.steps, 1)[:, None]
-            step = jnp.sum(jnp.where(counted, each, 0.0), 1) / jnp.sum(counted, 1) / params.power
+            step = ops.total(jnp.where(counted, each, 0.0).T) / counted.sum(1) / params.power
             exchange = jnp.broadcast_to(params.transfers * times(sent, params.exchange_s, (several,)), (num_clients,))
             latency_s = step * plan.steps + exchange
-            demand = state.demand / state.demand.mean()
+            demand = relative(state.demand)
             spent, sent = params.others[:, :1] * demand, params.transfers * params.others[:, 1:] * demand
             costs = Costs(jnp.concatenate([step[None], spent]), jnp.concatenate([exchange[None], sent]))
             return state, Outcome(jnp.ones(num_clients, bool), latency_s, jnp.zeros((), latency_s.dtype), costs)

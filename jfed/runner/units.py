@@ -26,7 +26,9 @@ from jfed.runner.identity import Run, kind_of
 from jfed.runner.specs import Layout, check_training, make_spec, run_params, slots_bound
 from jfed.sweep import Point, listed_seeds
 
-SELECTION_BLOCK = 64  # on a CPU 128 is no faster, 16 is about 1.5 times slower
+# A selection-only block on a CPU: seed-rounds per second still grow up to this number of runs, while the block's state
+# (runs x clients) stays in a core's cache. Measurements are in BUILD_NOTES.
+SELECTION_RUNS, SELECTION_CELLS = 256, 25_600
 TRAINING_BLOCK = {"sequential": 1, "vmapped": 16}  # a CPU gains little from more; 16 is a guess for accelerators
 
 
@@ -202,11 +204,20 @@ def blocks(
             left = {run: told for run, told in left.items() if run not in runs}
     if not left:
         return units
-    # Copies that pad a block take up places on an accelerator, though they have no work.
-    filled = 1 << (len(left) - 1).bit_length()
-    default = SELECTION_BLOCK if group.spec.training is None else min(TRAINING_BLOCK[group.spec.lane], filled)
     whole = Unit(group.group, group.spec, tuple(left.values()), len(left), group.widths, group.data_dir)
-    return [*units, *cut([whole], layout.block_size or default)]
+    return [*units, *cut([whole], layout.block_size or _size(group.spec, len(left)))]
+
+
+def _size(spec: Spec, runs: int) -> int:
+    """Return the default number of runs of a block; results do not depend on it."""
+    if spec.training is not None:
+        # Copies that pad a block take up places on an accelerator, though they have no work.
+        return min(TRAINING_BLOCK[spec.lane], 1 << (runs - 1).bit_length())
+    most = SELECTION_RUNS
+    if jax.default_backend() == "cpu":
+        most = min(most, max(1, SELECTION_CELLS // spec.dims.num_clients))
+    share = -(-runs // len(jax.devices()))
+    return -(-share // -(-share // most))  # as many blocks as `most` wants, of about the same size
 
 
 def cut(group: Sequence[Unit], size: int) -> list[Unit]:

@@ -12,12 +12,11 @@ clients, as in `e3cs`.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from jfed.core import ops
+from jfed.core import ops, prng
 from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
 from jfed.core.options import as_arrays
@@ -83,7 +82,7 @@ class Options(SelectorOptions):
         """Return the selector."""
 
         def init(key: PRNGKeyArray, params: Params) -> State:
-            return State(tie_break=jax.random.uniform(key, (dims.num_clients,)))
+            return State(tie_break=prng.uniform(key, dims.num_clients))
 
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
             assert view.oracle is not None

@@ -20,13 +20,12 @@ z_k rounds; kappa = ceil(K / N): number of initial rounds.
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from jfed.core import ops
+from jfed.core import ops, prng
 from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
@@ -125,13 +124,13 @@ class Options(SelectorOptions):
                 index = state.mean + width  # Eq. (18)
             # In the initial rounds clients selected before fill up a group, at random.
             initial = view.round <= -(-num_clients // params.k)  # Algorithm 1, lines 2 to 8
-            index = jnp.where(initial, jax.random.uniform(key, (num_clients,)), index)
+            index = jnp.where(initial, prng.uniform(key, num_clients), index)
             return jnp.where(state.times > 0, index, jnp.inf)
 
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-            fill, tie = jax.random.split(key)
+            fill, tie = prng.at(key, 0), prng.at(key, 1)
             score = scores(fill, state, params, view)
-            break_ = jax.random.uniform(tie, (num_clients,))
+            break_ = prng.uniform(tie, num_clients)
             selected = ops.smallest(-score, params.k, among=view.available, tie_break=break_)
             return state, Cohort(selected, jnp.full(num_clients, jnp.nan))
 

@@ -15,17 +15,17 @@ against rewards.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from jfed.core import ops
+from jfed.core import ops, prng
 from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
 from jfed.core.options import as_arrays
+from jfed.core.total import fold
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 from jfed.selectors import cs_ucb
 
@@ -106,7 +106,7 @@ class Options(SelectorOptions):
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
             index = cs_ucb.truncated(state.seen, view)  # Eq. (26)
             score = (1 - params.beta) * index + params.beta * state.queue  # Eq. (28)
-            tie = jax.random.uniform(key, (num_clients,))
+            tie = prng.uniform(key, num_clients)
             selected = ops.smallest(-score, params.k, among=view.available, tie_break=tie)
             return state, Cohort(selected, jnp.full(num_clients, jnp.nan))
 
@@ -117,6 +117,6 @@ class Options(SelectorOptions):
             )
 
         def watch(state: State) -> dict[str, Array]:
-            return {"queue_sum": jnp.sum(state.queue), "queue_max": jnp.max(state.queue)}
+            return {"queue_sum": ops.total(state.queue), "queue_max": fold(jnp.maximum, state.queue)}
 
         return Selector(init, select, update, watch=watch)

@@ -39,8 +39,10 @@ from jfed.core.errors import ConfigError, require
 from jfed.core.interfaces import Selector
 from jfed.core.members import Modes, Name, SelectorOptions
 from jfed.core.options import as_arrays, static
+from jfed.core.total import fold
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
+ARRIVALS = (1.0, 1.3, 2.0, 4.0)  # of a race, the last of the cohort arrives at about 1.1, or later if some p are near 1
 MAX_EXPONENT = 1e30  # a client of p = 1e-40, drawn once in 1e40 rounds, must not make the weights inf - inf
 
 
@@ -62,14 +64,62 @@ class State(NamedTuple):
     """The selector's state.
 
     Attributes:
-        log_w: logarithms of the exponential weights, the largest 0.
-        log_p: logarithms of this round's p; 0 for clients that are unavailable.
+        log_w: logarithms of the exponential weights, of which the last cap has 0.
+        p: this round's p; 1 for clients that are unavailable.
         overflow: S_t of this round.
     """
 
     log_w: Float[Array, " clients"]
-    log_p: Float[Array, " clients"]
+    p: Float[Array, " clients"]
     overflow: Bool[Array, " clients"]
+
+
+class Cap(NamedTuple):
+    """The cap c as two logarithms, so that weights near it are told apart however far they are from 1.
+
+    Attributes:
+        base: logarithm of the largest weight below the cap.
+        rest: log c less `base`; infinite where R = 0.
+    """
+
+    base: Float[Array, ""]
+    rest: Float[Array, ""]
+
+    def relative(self, log_w: Float[Array, " clients"]) -> Float[Array, " clients"]:
+        """Return log(w_i / c)."""
+        return (log_w - self.base) - self.rest
+
+
+class Allocation(NamedTuple):
+    """The inclusion probabilities of a round.
+
+    Attributes:
+        p: p_i; 0 for clients that are unavailable.
+        over: S_t.
+        cap: c.
+    """
+
+    p: Float[Array, " clients"]
+    over: Bool[Array, " clients"]
+    cap: Cap
+
+
+class Search(NamedTuple):
+    """The search for the overflowed clients.
+
+    Attributes:
+        cap: c for the set before.
+        over: clients whose weights are above the cap.
+        many: how many they are.
+        goes_on: whether they give another cap.
+        least: number that the next set must exceed: `many`, but -1 at first, where the guess may have too many.
+    """
+
+    cap: Cap
+    over: Bool[Array, " clients"]
+    many: Int[Array, ""]
+    goes_on: Bool[Array, ""]
+    least: Int[Array, ""]
 
 
 def quota_schedule(quota: float | str | Sequence[float], num_rounds: int) -> np.ndarray:
@@ -97,37 +147,30 @@ def quota_schedule(quota: float | str | Sequence[float], num_rounds: int) -> np.
     return np.broadcast_to(schedule, (num_rounds,)).copy()
 
 
-def above_cap(
-    log_w: Float[Array, " clients"], target: Float[Array, ""], guess: Bool[Array, " clients"]
-) -> Float[Array, " clients"]:
-    """Return log(w_i / c), where c = (1 - sigma) alpha solves sum_i min(1, w_i / c) = R / (1 - sigma), Eq. (22).
+def find_cap(log_w: Float[Array, " clients"], target: Float[Array, ""], guess: Bool[Array, " clients"]) -> Cap:
+    """Return c, where c = (1 - sigma) alpha solves sum_i min(1, w_i / c) = R / (1 - sigma), Eq. (22).
 
     Args:
-        log_w: logarithms of weights, the largest about 0.
-        target: R / (1 - sigma), from 0 (then all are -inf) to K.
+        log_w: logarithms of weights.
+        target: R / (1 - sigma), from 0 (then the cap is infinite) to K.
         guess: any set to start from; last round's S saves iterations. For a set smaller than the target Eq. (24) never
             gives too low a cap, since min(1, w_i / c) is at most 1 and at most w_i / c. From there S only grows.
     """
 
-    def solve(over: Bool[Array, " clients"], many: Int[Array, ""]) -> Float[Array, " clients"]:  # Eq. (24)
-        rest = jnp.where(over, -jnp.inf, log_w)
-        top = jnp.max(rest)
+    def grow(search: Search) -> Search:
+        rest = jnp.where(search.over, -jnp.inf, log_w)
+        top = fold(jnp.maximum, rest)
         base = jnp.where(jnp.isfinite(top), top, 0.0)  # relative to the largest of the rest: exact whatever the gaps
-        return (log_w - base) - (jnp.log(jnp.sum(jnp.exp(rest - base))) - jnp.log(target - many))
+        cap = Cap(base, jnp.log(ops.total(jnp.exp(rest - base)) / (target - search.many)))  # Eq. (24)
+        over = cap.relative(log_w) > 0
+        many, changed = ops.count(over), ops.count(over != search.over)
+        return Search(cap, over, many, (changed > 0) & (many > search.least) & (many < target), many)
 
-    def unfinished(carry: tuple[Array, Array, Array]) -> Bool[Array, ""]:
-        _, used, many = carry
-        return (many > used) & (many < target)
-
-    def grow(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        above, _, many = carry
-        above = solve(above > 0, many)
-        return above, many, ops.count(above > 0)
-
-    guess = guess & (ops.count(guess) < target)
-    above = solve(guess, ops.count(guess))
-    start = above, jnp.int32(-1), ops.count(above > 0)
-    return lax.while_loop(unfinished, grow, start)[0]
+    many = ops.count(guess)
+    fits = many < target
+    zero = jnp.zeros(())
+    start = Search(Cap(zero, zero), guess & fits, jnp.where(fits, many, 0), jnp.array(True), jnp.int32(-1))
+    return lax.while_loop(lambda search: search.goes_on, grow, start).cap
 
 
 def prob_alloc(
@@ -136,18 +179,16 @@ def prob_alloc(
     sigma: Float[Array, ""],
     guess: Bool[Array, " clients"],
     available: Bool[Array, " clients"],
-) -> tuple[Float[Array, " clients"], Bool[Array, " clients"]]:
-    """Return log p and S by Algorithm 2, ProbAlloc; log p is -inf for clients that are unavailable.
-
-    R = 0 gives p = sigma and an empty S.
-    """
+) -> Allocation:
+    """Return p by Algorithm 2, ProbAlloc. R = 0 gives p = sigma and an empty S."""
     residual = jnp.maximum(k - ops.count(available) * sigma, 0.0)
     room = jnp.maximum(1.0 - sigma, jnp.finfo(log_w.dtype).tiny)
-    above = above_cap(jnp.where(available, log_w, -jnp.inf), residual / room, guess & available)
-    over = above > 0  # Algorithm 2, line 3
-    free = jnp.log(room) + jnp.minimum(above, 0.0)  # Algorithm 2, line 4
-    log_p = jnp.where(sigma > 0, jnp.log(sigma + jnp.exp(free)), free)  # Eq. (19), with Eq. (21)
-    return jnp.where(available, jnp.where(over, 0.0, jnp.minimum(log_p, 0.0)), -jnp.inf), over
+    cap = find_cap(jnp.where(available, log_w, -jnp.inf), residual / room, guess & available)
+    above = cap.relative(log_w)
+    over = available & (above > 0)  # Algorithm 2, line 3
+    free = room * jnp.exp(jnp.minimum(above, 0.0))  # line 4
+    p = jnp.minimum(sigma + free, 1.0)  # Eq. (19), with Eq. (21)
+    return Allocation(jnp.where(available, jnp.where(over, 1.0, p), 0.0), over, cap)
 
 
 @dataclass(frozen=True)
@@ -196,25 +237,26 @@ class Options(SelectorOptions):
 
         def init(key: PRNGKeyArray, params: Params) -> State:
             zero = jnp.zeros(dims.num_clients)
-            return State(log_w=zero, log_p=zero, overflow=jnp.zeros(dims.num_clients, bool))
+            return State(log_w=zero, p=zero + 1, overflow=jnp.zeros(dims.num_clients, bool))
 
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
             k, sigma, _ = round_of(params, view)
-            log_p, overflow = prob_alloc(state.log_w, k, sigma, state.overflow, view.available)  # Algorithm 1, line 3
-            inclusion = jnp.exp(log_p)
-            if self.sampler == "sequential":  # Algorithm 1, line 4
-                selected = ops.race(key, log_p, k, among=view.available)
+            p, overflow, cap = prob_alloc(state.log_w, k, sigma, state.overflow, view.available)  # Algorithm 1, line 3
+            if self.sampler == "sequential":  # Algorithm 1, line 4, as an exponential race
+                arrival = ops.exponential(key, dims.num_clients) / p
+                selected = ops.smallest(arrival, k, among=view.available, near=ARRIVALS)
             else:
-                selected = ops.exact_inclusion(key, inclusion, k)
-            return State(state.log_w, jnp.where(view.available, log_p, 0.0), overflow), Cohort(selected, inclusion)
+                selected = ops.exact_inclusion(key, p, k)
+            log_w = jnp.where(jnp.isfinite(cap.rest), cap.relative(state.log_w), state.log_w)
+            return State(log_w, jnp.where(view.available, p, 1.0), overflow), Cohort(selected, p)
 
         def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
             _, _, residual = round_of(params, view)
-            estimate = jnp.exp(-state.log_p)  # Eq. (16), where i is selected and succeeds
+            estimate = 1.0 / state.p  # Eq. (16), where i is selected and succeeds
             exponent = jnp.minimum(residual * params.eta * estimate / dims.num_clients, MAX_EXPONENT)
             if self.clip_exponent:
                 exponent = jnp.minimum(exponent, 1.0)
-            log_w = state.log_w + jnp.where(feedback.succeeded & ~state.overflow, exponent, 0.0)  # Eq. (17)
-            return state._replace(log_w=log_w - jnp.max(log_w))
+            learns = feedback.succeeded & ~state.overflow
+            return state._replace(log_w=state.log_w + jnp.where(learns, exponent, 0.0))  # Eq. (17)
 
         return Selector(init, select, update)

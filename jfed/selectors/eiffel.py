@@ -34,12 +34,12 @@ from functools import lru_cache
 from math import inf
 from typing import Literal, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
+from jfed.core import prng
 from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import EveryoneOptions, Modes, Name
@@ -195,7 +195,7 @@ class Options(EveryoneOptions):
             demand = reported(view, "demand")
             efficiency = reported(view, "power") / demand
             index = priority(state.last_loss, view.num_samples, efficiency, state.age, params.weights, self)
-            order = jnp.lexsort((jax.random.uniform(key, index.shape), -index))
+            order = jnp.lexsort((prng.uniform(key, index.shape[0]), -index))
             slack = SLACK * params.budget
             before, others = view.available & state.previous, view.available & ~state.previous
             selected, used = fill(order, before, demand, params.kappa * params.budget, slack)  # line 21

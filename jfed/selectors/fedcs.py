@@ -14,12 +14,11 @@ in the paper of E3CS the same 20 of 25 clients are always selected.
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import jax
 import numpy as np
 from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from jfed.core import ops
+from jfed.core import ops, prng
 from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
@@ -86,7 +85,7 @@ class Options(SelectorOptions):
         """Return the selector."""
 
         def init(key: PRNGKeyArray, params: Params) -> State:
-            return State(tie_break=jax.random.uniform(key, (dims.num_clients,)))
+            return State(tie_break=prng.uniform(key, dims.num_clients))
 
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
             assert view.oracle is not None

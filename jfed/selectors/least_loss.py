@@ -12,13 +12,12 @@ clients report the global model's loss on all their images, which takes no time 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from jfed.core import ops
+from jfed.core import ops, prng
 from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
 from jfed.core.options import as_arrays, static
@@ -74,7 +73,7 @@ class Options(SelectorOptions):
             known = state.last_loss if self.loss == "last" else view.probed
             # Clients without images come last.
             loss = jnp.where((view.num_samples > 0) & ~jnp.isnan(known), known, jnp.inf)
-            selected = ops.smallest(loss, params.k, view.available, jax.random.uniform(key, loss.shape))
+            selected = ops.smallest(loss, params.k, view.available, prng.uniform(key, loss.shape[0]))
             return state, Cohort(selected, jnp.full(selected.shape, jnp.nan))
 
         def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:

@@ -9,13 +9,12 @@ testing are pooled. Ties are broken at random.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Int, PRNGKeyArray
 
-from jfed.core import ops
+from jfed.core import ops, prng
 from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
 from jfed.core.options import as_arrays
@@ -54,7 +53,7 @@ class Options(SelectorOptions):
         def select(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> tuple[tuple[()], Cohort]:
             among = view.available & ~jnp.isnan(view.probed_accuracy)
             accuracy = jnp.where(among, view.probed_accuracy, 0.0)
-            tie = jax.random.uniform(key, accuracy.shape)
+            tie = prng.uniform(key, accuracy.shape[0])
             selected = ops.smallest(accuracy, params.k, among=among, tie_break=tie)
             return (), Cohort(selected, jnp.full(accuracy.shape, jnp.nan))
 

@@ -18,13 +18,12 @@ between k and K.
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from jfed.core import ops
+from jfed.core import ops, prng
 from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
@@ -102,13 +101,13 @@ class Options(SelectorOptions):
             return Probe(asked=candidates(key, params, view), num_images=b)
 
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-            draw, tie = jax.random.split(key)
+            draw, tie = prng.at(key, 0), prng.at(key, 1)
             if self.form == "rpow-d":
                 among, loss = candidates(draw, params, view), state.last_loss
             else:
                 among = ~jnp.isnan(view.probed)
                 loss = jnp.where(among, view.probed, 0.0)
-            selected = ops.smallest(-loss, params.k, among, tie_break=jax.random.uniform(tie, loss.shape))
+            selected = ops.smallest(-loss, params.k, among, tie_break=prng.uniform(tie, loss.shape[0]))
             return state, Cohort(selected, jnp.full(loss.shape, jnp.nan))
 
         def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:

@@ -11,8 +11,8 @@ tau-bar: lower confidence bound of the exchange time.
 - alpha_t is a constant: Table 2 gives no value, and the constants of Lemma 1's schedule are unknown.
 - Ties in Z are broken at random, by the selector's own draw: all queues are 0 at first.
 - Algorithm 2, line 9 lacks the maximum with 0 of Eq. (19), which is taken here.
-- The choice (Algorithm 1) takes the time caps in ascending order and keeps the k longest queues seen so far: the same
-  minimum of P4 in O(N (log N + k)) instead of O(N^2). Where k is a share of N it is O(N^2) too, with a smaller factor.
+- The choice (Algorithm 1) lets clients enter by descending queue, each into the cohorts of all caps that it meets: the
+  same minimum of P4, in N steps that cover all caps at once.
 - H^-1 c is computed from an unrolled Cholesky factor of H, so that no rounding accumulates over rounds.
 - In a world without features a client's context is the number 1: the regression then estimates its mean time.
 - `estimate="truth"` uses the true expected times instead of tau-bar: P3 with tau*, an oracle. With cold starts the fair
@@ -22,17 +22,18 @@ tau-bar: lower confidence bound of the exchange time.
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from jfed.core import ops
+from jfed.core import ops, prng
 from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
 from jfed.core.options import as_arrays, static
+from jfed.core.pairs import beside_all, in_order, sortable, sums_below
+from jfed.core.total import fold
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 LEAST_RIDGE = 1e-3  # a smaller penalty is lost beside c c' in single precision
@@ -75,8 +76,8 @@ def lower_bound(state: State, params: Params, context: Float[Array, "clients fea
     c = context.T
     factor = ops.cholesky(state.gram + params.ridge * jnp.eye(c.shape[0])[:, :, None])
     half = ops.forward(factor, c)  # L^-1 c, so that c' H^-1 c is its square and c' H^-1 b its product with L^-1 b
-    mean = jnp.sum(half * ops.forward(factor, state.moment), 0)  # c . theta-hat, Eq. (18)
-    width = jnp.sqrt(jnp.sum(half * half, 0))
+    mean = ops.total(half * ops.forward(factor, state.moment))  # c . theta-hat, Eq. (18)
+    width = jnp.sqrt(ops.total(half * half))
     return jnp.maximum(mean - params.alpha * width, 0.0)  # Eq. (19)
 
 
@@ -86,7 +87,6 @@ def choose(
     available: Bool[Array, " clients"],
     k: Int[Array, ""],
     V: Float[Array, ""],
-    most: int,
     tie_break: Float[Array, " clients"],
 ) -> Bool[Array, " clients"]:
     """Return the min(k, available) clients that minimise V max tau - sum Z, P4 of Eq. (21), by Algorithm 1.
@@ -97,28 +97,26 @@ def choose(
         available: clients that can be selected.
         k: cohort size.
         V: weight of time.
-        most: static bound on k.
         tie_break: among equal queues the client with the smallest comes first.
     """
-    k = jnp.minimum(k, ops.count(available))
-    number = jnp.arange(time.shape[0])
-    # From here on `time` is the sorted array: XLA may compute the argument again for another use, with other rounding,
-    # and the client that sets the cap would then be above it.
-    time, order = lax.sort((jnp.where(available, time, jnp.inf), number), num_keys=1)
-    top = jnp.where(jnp.arange(most) < k, -jnp.inf, jnp.inf)  # the k longest queues so far, unordered; then inf
+    n, k = time.shape[0], jnp.minimum(k, ops.count(available))
+    # Caps are compared by integers: XLA may compute a time again for another use, with other rounding, and the client
+    # that sets the cap would then be above it.
+    limit = sums_below(sortable(jnp.where(available, time, jnp.inf)))
 
-    def enter(top: Array, z: Array) -> tuple[Array, Array]:
-        place = jnp.argmin(top)
-        top = top.at[place].max(z)
-        return top, jnp.sum(jnp.where(jnp.isinf(top) & (top > 0), 0.0, top))
+    def enter(so_far: tuple[Array, Array], other: Array, z: Array) -> tuple[Array, Array]:
+        """Let the client with the next longest queue enter the cohorts of all caps that it meets, if they have room."""
+        many, cost = so_far
+        meets = other <= limit
+        return many + meets, cost - jnp.where(meets & (many < k), z, 0.0)
 
-    _, longest = lax.scan(enter, top, queue[order])
-    full = (number + 1 >= k) & (number < ops.count(available))
-    # A cap shared by several clients is also tried before all of them have entered, at no less than its true cost.
-    cost = jnp.where(full, V * time - longest, jnp.inf)
-    within = jnp.zeros_like(available).at[order].set(time <= time[jnp.argmin(cost)])
-    chosen = ops.smallest(-queue, k, among=available & within, tie_break=tie_break)
-    return chosen & available
+    by_queue = in_order(~sortable(jnp.where(available, queue, -jnp.inf)), limit, queue)
+    start = jnp.zeros(n, jnp.int32), V * time
+    many, cost = beside_all(enter, start, (by_queue[0], n), (by_queue[1], 0))
+    cost = jnp.where(available & (many >= k), cost, jnp.inf)
+    cap = fold(jnp.minimum, jnp.where(cost == fold(jnp.minimum, cost), limit, n))  # of equal costs, the least time
+    within = available & (limit <= cap)
+    return ops.smallest(-queue, k, among=within, tie_break=tie_break) & available
 
 
 @dataclass(frozen=True)
@@ -185,8 +183,8 @@ class Options(SelectorOptions):
                 time = view.oracle.latency_s
             else:
                 time = lower_bound(state, params, view.context)
-            tie = jax.random.uniform(key, (num_clients,))
-            selected = choose(time, state.queue, view.available, params.k, params.V, dims.slots, tie)
+            tie = prng.uniform(key, num_clients)
+            selected = choose(time, state.queue, view.available, params.k, params.V, tie)
             return state, Cohort(selected, jnp.full(num_clients, jnp.nan))
 
         def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
@@ -198,6 +196,6 @@ class Options(SelectorOptions):
             )
 
         def watch(state: State) -> dict[str, Array]:
-            return {"queue_sum": jnp.sum(state.queue), "queue_max": jnp.max(state.queue)}
+            return {"queue_sum": ops.total(state.queue), "queue_max": fold(jnp.maximum, state.queue)}
 
         return Selector(init, select, update, needs_oracle=self.estimate == "truth", watch=watch)

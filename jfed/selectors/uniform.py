@@ -48,7 +48,7 @@ class Options(SelectorOptions):
 
         def select(key: PRNGKeyArray, state: tuple[()], params: Params, view: View) -> tuple[tuple[()], Cohort]:
             selected = ops.race(key, jnp.zeros(dims.num_clients), params.k, among=view.available)
-            share = jnp.minimum(params.k / jnp.maximum(view.available.sum(), 1), 1.0)
+            share = jnp.minimum(params.k / jnp.maximum(ops.count(view.available), 1), 1.0)
             return (), Cohort(selected, jnp.where(view.available, share, 0.0))
 
         def update(state: tuple[()], params: Params, view: View, cohort: Cohort, feedback: Feedback) -> tuple[()]:

@@ -53,7 +53,7 @@ def drawn(seeds, positions, sizes, t):
     return (
         prng.uniform(prng.at(keys.environment, t, 0), K) < HERE,
         ops.log_exponential(prng.at(keys.selector, t, 0), K),
-        jax.random.uniform(tie, (K,)),
+        prng.uniform(tie, K),
         order,
     )
 

@@ -52,7 +52,7 @@ def test_rbcs_f_in_its_world(reading):
         keys = stepper.keys()
         here, capacity, bandwidth = draws(keys.environment, 0, 3, NUM)
         (noise,) = draws(keys.environment, 1, 1, NUM)
-        ties = np.array([jax.random.uniform(prng.at(keys.selector, t, 1), (NUM,)) for t in range(1, ROUNDS + 1)])
+        ties = np.array([prng.uniform(prng.at(keys.selector, t, 1), NUM) for t in range(1, ROUNDS + 1)])
         classes = np.arange(NUM) % 4
         truth = ref_rbcs.theta(
             np.array([1.0, 2, 3, 4])[classes], np.ones(NUM), np.array([1000.0, 100, 10, 1])[classes],
@@ -96,7 +96,7 @@ def test_cs_ucb_in_its_world(bonus, availability):
         stepper, states, records, selected = walk(world, [cs_ucb.Options(bonus=bonus)], ARMS, 2)
         here, latency = cell_draws(stepper)
         keys = [jax.random.split(prng.at(stepper.keys().selector, t, 1)) for t in range(1, ROUNDS + 1)]
-        fill, ties = (np.array([jax.random.uniform(k[i], (ARMS,)) for k in keys]) for i in (0, 1))
+        fill, ties = (np.array([prng.uniform(k[i], ARMS) for k in keys]) for i in (0, 1))
         there = None if availability == 1 else here < availability
         run = ref_ucb.run_cs_ucb(latency, 2, 5.0, fill, ties, there, bonus)
     np.testing.assert_array_equal(selected[:, 0], run["selected"])
@@ -112,9 +112,7 @@ def test_cs_ucb_q_in_its_world():
     with jax.enable_x64(True):
         stepper, states, records, selected = walk(world, settings, ARMS, 2)
         here, latency = cell_draws(stepper)
-        ties = np.array(
-            [jax.random.uniform(prng.at(stepper.keys().selector, t, 1), (ARMS,)) for t in range(1, ROUNDS + 1)]
-        )
+        ties = np.array([prng.uniform(prng.at(stepper.keys().selector, t, 1), ARMS) for t in range(1, ROUNDS + 1)])
         for i, options in enumerate(settings):
             run = ref_ucb.run_cs_ucb_q(latency, here < 0.75, 2, np.array(quota), options.beta, 5.0, ties)
             np.testing.assert_array_equal(selected[:, i], run["selected"])

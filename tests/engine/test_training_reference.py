@@ -141,7 +141,7 @@ def rpow_d_checker() -> Callable[[Seen], None]:
         draw_key, tie_key = jax.random.split(prng.at(seen.world.keys.selector, seen.t, 1))
         draw = ops.log_exponential(draw_key, LOCAL)
         candidates = ref_selectors.pow_d_candidates(seen.world.n, np.exp(np.asarray(draw)), 5)
-        ties = np.asarray(jax.random.uniform(tie_key, (LOCAL,)))
+        ties = np.asarray(prng.uniform(tie_key, LOCAL))
         np.testing.assert_array_equal(seen.chosen, ref_selectors.rpow_d(last, candidates, 4, ties))
         for client, loss in seen.losses.items():
             last[client] = loss if np.isfinite(loss) else last[client]

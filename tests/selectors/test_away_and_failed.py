@@ -10,7 +10,7 @@ from reference import eiffel as ref_eiffel
 from reference import selectors as ref_selectors
 from stepping import Rounds, drawn, on_device, view, walk
 
-from jfed.core import ops
+from jfed.core import ops, prng
 from jfed.core.types import Cohort, Dims, Feedback, Problem
 from jfed.selectors import best_allocation, cs_ucb, cs_ucb_q, e3cs, eiffel, pow_d
 
@@ -30,7 +30,7 @@ def away_and_failed(seed):
 
 def one_each(key):
     """Return a random number for each client."""
-    return jax.random.uniform(key, (K,))
+    return prng.uniform(key, K)
 
 
 def race_and_ties(key):
@@ -71,7 +71,8 @@ def test_e3cs_promises_and_learns_among_those_who_are_there(form):
                     log_w, expected, states.overflow[t], cohort.selected[t], back[t], k, sigma, options.eta,
                     options.clip_exponent, there[t],
                 )  # fmt: skip
-                np.testing.assert_allclose(states.log_w[t + 1], after - after.max(), rtol=2e-4, atol=1e-4)
+                got = states.log_w[t + 1]
+                np.testing.assert_allclose(got - got.max(), after - after.max(), rtol=2e-4, atol=1e-4)
 
 
 def test_an_update_of_e3cs_by_hand_where_half_are_away():
@@ -95,7 +96,8 @@ def test_an_update_of_e3cs_by_hand_where_half_are_away():
 
     inclusion, after = one_round(log_w)
     np.testing.assert_allclose(inclusion, [7 / 12, 7 / 12, 5 / 6, 0, 0, 0], rtol=1e-6)
-    np.testing.assert_allclose(after - log_w, [1 / 7, 0, 0, 0, 0, 0], atol=1e-6)
+    gained = after - log_w  # up to a common constant
+    np.testing.assert_allclose(gained - gained[1], [1 / 7, 0, 0, 0, 0, 0], atol=1e-6)
 
 
 def test_the_best_allocation_of_those_who_are_there():

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import eiffel as reference
 
+from jfed.core import prng
 from jfed.core.errors import ConfigError
 from jfed.core.types import Dims, Feedback, Problem, View
 from jfed.selectors import eiffel
@@ -56,7 +57,7 @@ def walk(options, loss, num_samples, power, demand, failed=None):
 
 def ties():
     """Return the engine's tie-break numbers: row t decides for round t + 1 (from 0)."""
-    return np.stack([np.asarray(jax.random.uniform(jax.random.key(t + 2), (K,))) for t in range(ROUNDS)])
+    return np.stack([np.asarray(prng.uniform(jax.random.key(t + 2), K)) for t in range(ROUNDS)])
 
 
 CASES = [

@@ -9,6 +9,7 @@ from reference import rbcs_f as ref_rbcs
 from stepping import Rounds, key_of, on_device, walk
 
 from jfed import catalog
+from jfed.core import prng
 from jfed.core.types import Dims, Feedback, Plan, Problem, View
 from jfed.envs import exchange
 from jfed.selectors import rbcs_f
@@ -76,7 +77,7 @@ def test_rbcs_f_at_true_times_solves_its_problem_in_every_round(weight, k):
     with jax.enable_x64(True):
         rounds = Rounds(available, success_rate=np.ones_like(time), latency_s=time)
         states, cohort = walk(TRUE, true_params(weight, k), rounds)
-        ties = np.array([jax.random.uniform(key_of(0, t), (K,)) for t in range(1, ROUNDS + 1)])
+        ties = np.array([prng.uniform(key_of(0, t), K) for t in range(1, ROUNDS + 1)])
     queue = np.zeros(K)
     for t in range(ROUNDS):
         np.testing.assert_array_equal(states.queue[t], queue)
@@ -131,7 +132,7 @@ def test_rbcs_f_at_true_times_in_a_world_where_a_choice_changes_the_next_times()
             return jax.lax.scan(one, start, jnp.arange(1, ROUNDS + 1, dtype=jnp.int32))[1]
 
         ran = [jax.tree.map(np.asarray, rounds(on_device(x.params(problem)))) for x in readings]
-        ties = np.array([jax.random.uniform(key_of(0, t), (K,)) for t in range(1, ROUNDS + 1)])
+        ties = np.array([prng.uniform(key_of(0, t), K) for t in range(1, ROUNDS + 1)])
     kind = np.arange(K) % 4
     for options, rows in zip(readings, ran, strict=True):
         cold = options.reading == "corrected"

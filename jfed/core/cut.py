@@ -1,0 +1,153 @@
+"""The m smallest of n values as a mask, without a sort; m can be dynamic.
+
+Few values are ranked by comparing all pairs, many are cut by a search in a few passes: on a CPU both are several times
+as fast as a sort. The mask does not depend on the path of the search.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array, lax
+from jaxtyping import Bool, Float, Int, UInt
+
+from jfed.core.once import once
+from jfed.core.pairs import PAIRS, largest, sortable, sums_below
+from jfed.core.total import fold, total
+
+Mask = Bool[Array, " n"]
+
+# Places of 1 to 4 pivots around the expected cut, in standard deviations of the number of keys below it.
+AROUND = ((0.0,), (-0.8, 0.8), (-1.0, 0.0, 1.0), (-2.0, -0.6, 0.6, 2.0))
+
+
+def smallest(
+    values: Float[Array, " n"],
+    m: Int[Array, ""],
+    among: Mask | None = None,
+    tie_break: Float[Array, " n"] | None = None,
+    near: tuple[float, ...] = (),
+) -> Mask:
+    """Return the mask of the m smallest values.
+
+    Args:
+        values: compared by value; NaN is not allowed where `among` holds.
+        m: number of entries to take, 0 <= m <= number of entries of `among`.
+        among: the only entries to choose from; all by default.
+        tie_break: order of equal values, smallest first; remaining ties go to the lowest index.
+        near: values near which the m-th smallest is expected, in ascending order; it saves time if it is.
+
+    Returns:
+        A mask with exactly m entries (all of `among` if it has fewer).
+    """
+    n = values.shape[0]
+    open_ = jnp.ones(n, bool) if among is None else among
+    here = jnp.int32(n) if among is None else count(among)
+    key, m = once(sortable(values)), jnp.minimum(m, here)
+
+    def settled(carry: tuple[Mask, Array]) -> tuple[Mask, Array]:
+        sure, tied = _split(key, carry[0])
+        if tie_break is not None:
+            closer = once(sortable(tie_break))
+            before, tied = _split(closer, _up_to(closer, m - count(sure), tied, count(tied))[0])
+            sure = sure | before
+        return sure | (tied & (jnp.cumsum(tied) <= m - count(sure))), m
+
+    # Of runs side by side, it is done for all if one has a tie at its cut, and else for none.
+    taken = _up_to(key, m, open_, here, tuple(near))
+    return lax.while_loop(lambda carry: carry[1] > m, settled, taken)[0]
+
+
+def count(mask: Mask) -> Int[Array, ""]:
+    """Return the number of true entries."""
+    return total(mask.astype(jnp.int32))
+
+
+def _split(key: UInt[Array, " n"], taken: Mask) -> tuple[Mask, Mask]:
+    """Return the entries of a mask whose keys are below its largest key, and those that have it."""
+    most = fold(jnp.maximum, jnp.where(taken, key, 0))
+    return taken & (key < most), taken & (key == most)
+
+
+def _up_to(
+    key: UInt[Array, " n"], m: Int[Array, ""], open_: Mask, here: Int[Array, ""], near: tuple[float, ...] = ()
+) -> tuple[Mask, Int[Array, ""]]:
+    """Return the keys that are not above the m-th smallest of the `here` ones of `open_`, and their number."""
+    if key.shape[0] <= PAIRS:
+        taken = open_ & (sums_below(jnp.where(open_, key, largest(key.dtype))) < m)
+        return taken, count(taken)
+    bracket = _search(key, m, open_, here, near)
+    low = bracket.below_low == m
+    return open_ & (key < jnp.where(low, bracket.low, bracket.high)), jnp.where(low, m, bracket.below_high)
+
+
+# --------------------------------------------------------------------------------------------------- search
+
+
+class _Bracket(NamedTuple):
+    """A range of keys in which the cut lies.
+
+    Attributes:
+        low, high: its ends: at most m keys are below `low`, at least m below `high`.
+        below_low, below_high: how many they are.
+        evenly: whether the next pivots divide it evenly, and not by the keys expected below them.
+    """
+
+    low: Array
+    high: Array
+    below_low: Int[Array, ""]
+    below_high: Int[Array, ""]
+    evenly: Bool[Array, ""]
+
+
+def _search(
+    key: UInt[Array, " n"], m: Int[Array, ""], open_: Mask, here: Int[Array, ""], near: tuple[float, ...]
+) -> _Bracket:
+    """Return a bracket with exactly m keys of `open_` below one of its ends, or whose keys are all equal.
+
+    A pass counts the keys below several pivots at once, as digits of one integer. Pivots are set around the place where
+    the cut would be if the keys were evenly dense; where that left more than half of the keys, the next ones divide the
+    range evenly, so that the number of passes is bounded for any values.
+    """
+    digit = key.shape[0].bit_length()
+    number = max(1, min(4, 31 // digit))
+    real = jnp.result_type(float)
+    around = jnp.array(AROUND[number - 1], real)
+    even = jnp.arange(1, number + 1, dtype=real) / (number + 1)
+
+    def pivots(bracket: _Bracket) -> Array:
+        inside = (bracket.below_high - bracket.below_low).astype(real)
+        share = (m - bracket.below_low + 0.5) / inside
+        share = jnp.where(bracket.evenly, even, share + around * jnp.sqrt(share * (1 - share) / inside))
+        width = bracket.high - bracket.low
+        offset = (jnp.clip(share, 0, 0.9999) * width.astype(real)).astype(key.dtype)
+        return bracket.low + jnp.clip(offset, 1, jnp.maximum(width, 2) - 1)
+
+    def step(carry: tuple[_Bracket, Array]) -> tuple[_Bracket, Array]:
+        bracket, pivot = carry
+        code = sum((jnp.where(key < pivot[i], 1 << (digit * i), 0) for i in range(number)), start=jnp.int32(0))
+        code = total(jnp.where(open_, code, 0))
+        low, high, below_low, below_high, _ = bracket
+        counts = [(code >> (digit * i)) & ((1 << digit) - 1) for i in range(number)]
+        for i, many in enumerate(counts):
+            low, below_low = jnp.where(many <= m, pivot[i], low), jnp.where(many <= m, many, below_low)
+        for i, many in reversed(list(enumerate(counts))):
+            high, below_high = jnp.where(many > m, pivot[i], high), jnp.where(many > m, many, below_high)
+        slow = 2 * (below_high - below_low) > bracket.below_high - bracket.below_low
+        bracket = _Bracket(low, high, below_low, below_high, slow)
+        return bracket, pivots(bracket)  # carried to the next pass: fused with it, they would be computed for each key
+
+    def unfinished(carry: tuple[_Bracket, Array]) -> Bool[Array, ""]:
+        bracket, _ = carry
+        exact = (bracket.below_low == m) | (bracket.below_high == m)
+        return ~exact & (bracket.high - bracket.low > 1)
+
+    zero = jnp.int32(0)
+    if near:
+        bracket = _Bracket(jnp.zeros((), key.dtype), largest(key.dtype), zero, here, jnp.array(False))
+        first = sortable(jnp.asarray((near + near[-1:] * number)[:number], real))
+    else:
+        least = fold(jnp.minimum, jnp.where(open_, key, largest(key.dtype)))
+        most = fold(jnp.maximum, jnp.where(open_, key, 0))
+        bracket = _Bracket(least, most + 1, zero, here, jnp.array(False))
+        first = pivots(bracket)
+    return lax.while_loop(unfinished, step, (bracket, first))[0]
