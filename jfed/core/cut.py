@@ -34,7 +34,7 @@ def smallest(
         m: number of entries to take, 0 <= m <= number of entries of `among`.
         among: the only entries to choose from; all by default.
         tie_break: order of equal values, smallest first; remaining ties go to the lowest index.
-        near: values near which the m-th smallest is expected, in ascending order; it saves time if it is.
+        near: values near which the m-th smallest is expected; four, in ascending order, save time.
 
     Returns:
         A mask with exactly m entries (all of `among` if it has fewer).
@@ -50,7 +50,7 @@ def smallest(
             closer = once(sortable(tie_break))
             before, tied = _split(closer, _up_to(closer, m - count(sure), tied, count(tied))[0])
             sure = sure | before
-        return sure | (tied & (jnp.cumsum(tied) <= m - count(sure))), m
+        return sure | first(tied, m - count(sure)), m
 
     # Of runs side by side, it is done for all if one has a tie at its cut, and else for none.
     taken = _up_to(key, m, open_, here, tuple(near))
@@ -60,6 +60,16 @@ def smallest(
 def count(mask: Mask) -> Int[Array, ""]:
     """Return the number of true entries."""
     return total(mask.astype(jnp.int32))
+
+
+def first(mask: Mask, m: Int[Array, ""]) -> Mask:
+    """Return the mask of the first m true entries."""
+    n, here = mask.shape[0], count(mask)
+    index = jnp.arange(n, dtype=jnp.uint32)
+    m = jnp.minimum(m, here)
+    ends = _Bracket(jnp.uint32(0), jnp.uint32(n), jnp.int32(0), here, jnp.array(False))
+    bracket = _search(index, m, mask, ends)
+    return mask & (index < jnp.where(bracket.below_low == m, bracket.low, bracket.high))
 
 
 def _split(key: UInt[Array, " n"], taken: Mask) -> tuple[Mask, Mask]:
@@ -75,7 +85,14 @@ def _up_to(
     if key.shape[0] <= PAIRS:
         taken = open_ & (sums_below(jnp.where(open_, key, largest(key.dtype))) < m)
         return taken, count(taken)
-    bracket = _search(key, m, open_, here, near)
+    guesses = None
+    if near:
+        low, high = jnp.zeros((), key.dtype), largest(key.dtype)
+        guesses = sortable(jnp.asarray(near, jnp.result_type(float)))
+    else:
+        low = fold(jnp.minimum, jnp.where(open_, key, largest(key.dtype)))
+        high = fold(jnp.maximum, jnp.where(open_, key, 0)) + 1
+    bracket = _search(key, m, open_, _Bracket(low, high, jnp.int32(0), here, jnp.array(False)), guesses)
     low = bracket.below_low == m
     return open_ & (key < jnp.where(low, bracket.low, bracket.high)), jnp.where(low, m, bracket.below_high)
 
@@ -100,9 +117,9 @@ class _Bracket(NamedTuple):
 
 
 def _search(
-    key: UInt[Array, " n"], m: Int[Array, ""], open_: Mask, here: Int[Array, ""], near: tuple[float, ...]
+    key: UInt[Array, " n"], m: Int[Array, ""], open_: Mask, ends: _Bracket, guesses: Array | None = None
 ) -> _Bracket:
-    """Return a bracket with exactly m keys of `open_` below one of its ends, or whose keys are all equal.
+    """Return the part of a bracket with exactly m keys of `open_` below one end, or whose keys are all equal.
 
     A pass counts the keys below several pivots at once, as digits of one integer. Pivots are set around the place where
     the cut would be if the keys were evenly dense; where that left more than half of the keys, the next ones divide the
@@ -141,13 +158,5 @@ def _search(
         exact = (bracket.below_low == m) | (bracket.below_high == m)
         return ~exact & (bracket.high - bracket.low > 1)
 
-    zero = jnp.int32(0)
-    if near:
-        bracket = _Bracket(jnp.zeros((), key.dtype), largest(key.dtype), zero, here, jnp.array(False))
-        first = sortable(jnp.asarray((near + near[-1:] * number)[:number], real))
-    else:
-        least = fold(jnp.minimum, jnp.where(open_, key, largest(key.dtype)))
-        most = fold(jnp.maximum, jnp.where(open_, key, 0))
-        bracket = _Bracket(least, most + 1, zero, here, jnp.array(False))
-        first = pivots(bracket)
-    return lax.while_loop(unfinished, step, (bracket, first))[0]
+    start = pivots(ends) if guesses is None else jnp.resize(guesses, number)
+    return lax.while_loop(unfinished, step, (ends, start))[0]

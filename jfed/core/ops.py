@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed.core import prng
 from jfed.core.cut import count as count
+from jfed.core.cut import first as first
 from jfed.core.cut import smallest as smallest
 from jfed.core.pairs import order_of as order_of
 from jfed.core.pairs import sums_below
@@ -92,7 +93,7 @@ def exact_inclusion(key: PRNGKeyArray, p: Float[Array, " n"], m: Int[Array, ""])
     parts = jnp.round(part * scale * unit).astype(jnp.int32)
     left_over = room * unit - total(parts)
     movable = ~sure & (part > 0) & ((left_over > 0) | (parts > 0))
-    parts += jnp.where(movable & (jnp.cumsum(movable) <= jnp.abs(left_over)), jnp.sign(left_over), 0)
+    parts += jnp.where(first(movable, jnp.abs(left_over)), jnp.sign(left_over), 0)
     lengths = jnp.where(sure, unit, parts)
     before = _totals_in_random_order(order_key, lengths) + (prng.words(start_key, 1)[0] & (unit - 1)).astype(jnp.int32)
     return (before + lengths) // unit > before // unit

@@ -28,8 +28,9 @@ class Layout:
     """The layout of a computation; it is recorded with the results and does not change what they mean.
 
     Attributes:
-        block_size: runs per block; None means 64, or with training 1 in the lane "sequential" and 16 in "vmapped" (for
-            fewer runs the next power of two), halved until the program fits into memory. With None, blocks that have
+        block_size: runs per block. None means even shares of the runs for the devices, at most 256 runs and, on a CPU,
+            25,600 clients in all; or with training 1 in the lane "sequential" and 16 in "vmapped" (for fewer runs the
+            next power of two). It is halved until the program fits into memory. With None, blocks that have
             checkpoints resume at their own size.
         chunk_rounds: most rounds of a chunk; None means 500 (25 with training). A chunk that would take longer than
             ten seconds is made shorter.

@@ -90,19 +90,6 @@ def test_e3cs_stays_within_the_bound_of_theorem_1(long_runs):
     assert 0 < regret < bound
 
 
-@pytest.mark.parametrize("name", ["uniform", "e3cs-0.5"])
-def test_another_block_size_gives_the_same_draws_and_means(name):
-    where = points(jfed.Config(num_rounds=500), name)
-    parts = [
-        jfed.run(where, range(60), layout=Layout(block_size=size), progress=False).num_succeeded.sum("round").values
-        for size in (4, 15, 60)
-    ]
-    for other in parts[1:]:
-        gap = (parts[0] - other).astype(float)
-        assert abs(gap.mean()) <= 3 * max(gap.std(ddof=1), 1e-9) / np.sqrt(60)
-        assert np.corrcoef(parts[0], other)[0, 1] > 0.3  # the same worlds
-
-
 def test_the_lanes_agree_in_distribution_of_the_selection():
     where = points(SELECTION, "e3cs-0.5")
     a, b = (
