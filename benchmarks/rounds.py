@@ -176,10 +176,11 @@ def export(path: Path, work: Setting) -> None:
 
 
 def flat(weights: Any) -> list[Any]:
-    """Return kernel and bias of each layer, in the order of the network."""
+    """Return kernel and bias of each layer, in the order of the network; dense kernels as (inputs, outputs)."""
     if "out" in weights:  # a dense network
         names = [*sorted(name for name in weights if name != "out"), "out"]
-        return [weights[name][part] for name in names for part in ("kernel", "bias")]
+        last = {"kernel": weights["out"]["kernel"].swapaxes(-1, -2), "bias": weights["out"]["bias"]}
+        return [({**weights, "out": last})[name][part] for name in names for part in ("kernel", "bias")]
     layers = sorted({name.rpartition("_")[0] for name in weights})  # conv_0, conv_1, dense_0, ...
     return [weights[f"{layer}_{part}"] for layer in layers for part in ("kernel", "bias")]
 

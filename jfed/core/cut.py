@@ -158,5 +158,5 @@ def _search(
         exact = (bracket.below_low == m) | (bracket.below_high == m)
         return ~exact & (bracket.high - bracket.low > 1)
 
-    start = pivots(ends) if guesses is None else jnp.resize(guesses, number)
+    start = pivots(ends) if guesses is None else jnp.resize(guesses, (number,))
     return lax.while_loop(unfinished, step, (ends, start))[0]

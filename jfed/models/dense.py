@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from flax import linen
 from jax import Array
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
 
 from jfed.core.errors import require
 from jfed.core.members import Name
@@ -42,4 +42,25 @@ class Dense(linen.Module):
         x = images.reshape(images.shape[0], -1)
         for i, width in enumerate(self.hidden):
             x = linen.relu(linen.Dense(width, name=f"hidden_{i}", param_dtype=x.dtype)(x))
-        return linen.Dense(self.num_classes, name="out", param_dtype=x.dtype)(x)
+        return Readout(self.num_classes, name="out")(x)
+
+
+class Readout(linen.Module):
+    """A dense layer with few outputs, whose kernel is stored as (outputs, inputs).
+
+    On a CPU XLA's product with ten columns takes 2.5 times as long as the transposed product with ten rows. The initial
+    values are those of `linen.Dense`.
+    """
+
+    num_outputs: int
+
+    @linen.compact
+    def __call__(self, x: Float[Array, "batch inputs"]) -> Float[Array, "batch outputs"]:
+        """Return the outputs."""
+
+        def transposed(key: PRNGKeyArray) -> Float[Array, "outputs inputs"]:
+            return linen.initializers.lecun_normal()(key, (x.shape[1], self.num_outputs), x.dtype).T
+
+        kernel = self.param("kernel", transposed)
+        bias = self.param("bias", linen.initializers.zeros, (self.num_outputs,), x.dtype)
+        return (kernel @ x.T).T + bias

@@ -31,6 +31,7 @@ from jfed.core import ops, prng
 from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
+from jfed.core.once import once
 from jfed.core.options import as_arrays, static
 from jfed.core.pairs import beside_all, in_order, sortable, sums_below
 from jfed.core.total import fold
@@ -113,7 +114,7 @@ def choose(
     by_queue = in_order(~sortable(jnp.where(available, queue, -jnp.inf)), limit, queue)
     start = jnp.zeros(n, jnp.int32), V * time
     many, cost = beside_all(enter, start, (by_queue[0], n), (by_queue[1], 0))
-    cost = jnp.where(available & (many >= k), cost, jnp.inf)
+    cost = once(jnp.where(available & (many >= k), cost, jnp.inf))  # its least entry must equal itself
     cap = fold(jnp.minimum, jnp.where(cost == fold(jnp.minimum, cost), limit, n))  # of equal costs, the least time
     within = available & (limit <= cap)
     return ops.smallest(-queue, k, among=within, tie_break=tie_break) & available

@@ -76,7 +76,9 @@ def told_by(world: World, t: int, client: int, model: Any) -> dict[str, Any]:
     rows = world.positions[client, : world.n[client]]
     data = [(world.x[batch], world.y[batch]) for batch in world.batches(t, client)]
     own, _ = ref.local_sgd(model, data, RATE, 0.9)
-    move = np.concatenate([(own[n] - model[n]).ravel() for n in ("bias", "kernel")])  # in the order of a tree's leaves
+    move = np.concatenate(
+        [(own[n] - model[n]).T.ravel() for n in ("bias", "kernel")]
+    )  # in the order of a tree's leaves
     found = {"update_norm": np.linalg.norm(move), "move": move}
     if not len(rows):
         return found | dict.fromkeys(facts.ON_IMAGES, np.nan)

@@ -77,7 +77,7 @@ def test_candidates_answer_on_b_shuffled_images():
                 there, race, ties, order = (
                     np.asarray(v) for v in drawn(seeds, stepper.block.positions[i], n, jnp.int32(t))
                 )
-                model = {"kernel": np.asarray(weights["kernel"][i]), "bias": np.asarray(weights["bias"][i])}
+                model = {"kernel": np.asarray(weights["kernel"][i]).T, "bias": np.asarray(weights["bias"][i])}
                 rows = [order[c, : min(b, n[c])] for c in range(K)]
                 told = [ref_training.evaluate(model, x[r], y[r])[1] if len(r) else np.nan for r in rows]
                 candidates = ref_selectors.pow_d_candidates(n, np.exp(race.astype(float)), d, there)
