@@ -179,8 +179,9 @@ def flat(weights: Any) -> list[Any]:
     """Return kernel and bias of each layer, in the order of the network; dense kernels as (inputs, outputs)."""
     if "out" in weights:  # a dense network
         names = [*sorted(name for name in weights if name != "out"), "out"]
-        last = {"kernel": weights["out"]["kernel"].swapaxes(-1, -2), "bias": weights["out"]["bias"]}
-        return [({**weights, "out": last})[name][part] for name in names for part in ("kernel", "bias")]
+        if len(names) == 1:  # softmax regression, whose kernel is stored as (outputs, inputs)
+            weights = {"out": weights["out"] | {"kernel": weights["out"]["kernel"].swapaxes(-1, -2)}}
+        return [weights[name][part] for name in names for part in ("kernel", "bias")]
     layers = sorted({name.rpartition("_")[0] for name in weights})  # conv_0, conv_1, dense_0, ...
     return [weights[f"{layer}_{part}"] for layer in layers for part in ("kernel", "bias")]
 

@@ -27,8 +27,9 @@ def race(keys: prng.Keys, t: int, num_clients: int) -> np.ndarray:
 
 def reference_model(weights: dict) -> ref_training.Params:
     plain = jax.tree.map(lambda x: np.asarray(x, np.float64), weights)
-    plain["out"] = plain["out"] | {"kernel": plain["out"]["kernel"].T}  # stored as (outputs, inputs)
-    return {"hidden": plain["hidden_0"], "out": plain["out"]} if "hidden_0" in plain else dict(plain["out"])
+    if "hidden_0" in plain:
+        return {"hidden": plain["hidden_0"], "out": plain["out"]}
+    return plain["out"] | {"kernel": plain["out"]["kernel"].T}  # stored as (outputs, inputs)
 
 
 class World:
