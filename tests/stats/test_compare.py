@@ -11,6 +11,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from jfed.analysis import best_group, compare, seeds_needed
+from jfed.stats import paired
 
 FEW = settings(deadline=None, max_examples=30)
 
@@ -170,6 +171,17 @@ def test_identical_schemes():
     assert math.isnan(row.t)
     assert row.share_won == 0.5
     assert not row.open_at_zero
+
+
+@pytest.mark.parametrize("n", [2, 5, 9])
+def test_wilcoxon_with_ties_and_zeros_is_that_of_scipy(n):
+    rng = np.random.default_rng(n)
+    for _ in range(4):
+        steps = rng.integers(-2, 4, n).astype(float)
+        steps[:2] = 1.0, -1.0  # a tie, and not all are zero
+        row = paired.measure(steps, np.zeros(n), higher_is_better=True)
+        wanted = stats.wilcoxon(steps, zero_method="pratt", method="auto").pvalue
+        assert row.p_wilcoxon == pytest.approx(float(wanted), abs=1e-12) and row.wilcoxon_exact
 
 
 def test_constant_difference_has_no_t_but_an_exact_wilcoxon():
