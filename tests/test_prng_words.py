@@ -18,3 +18,10 @@ def test_words_are_those_of_jax(n, bits):
 def test_uniform_is_that_of_jax():
     key = jax.random.key(5)
     np.testing.assert_array_equal(prng.uniform(key, 1001), jax.random.uniform(key, (1001,)))
+
+
+def test_a_path_is_folded_in_as_by_jax():
+    key = jax.random.key(5)
+    for step in (0, 1, 77, 2**31 - 1):
+        wanted = jax.random.fold_in(jax.random.fold_in(key, step), 3)
+        np.testing.assert_array_equal(jax.random.key_data(prng.at(key, step, 3)), jax.random.key_data(wanted))

@@ -87,7 +87,10 @@ def keys(seeds: Seeds) -> Keys:
 
 
 def at(key: PRNGKeyArray, *path: Int[Array, ""] | int) -> PRNGKeyArray:
-    """Return the key at a path, such as `at(keys.training, round, client)`. Round 0 is for initial states."""
+    """Return the key at a path, such as `at(keys.training, round, client)`. Round 0 is for initial states.
+
+    It is `jax.random.fold_in` of each step, bit for bit; see `words` for why it is written out.
+    """
     for step in path:
         data = jax.random.key_data(key)
         x, y = _threefry(data[0], data[1], jnp.uint32(0), jnp.asarray(step).astype(jnp.uint32))

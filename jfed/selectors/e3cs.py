@@ -8,8 +8,9 @@ R_t = k - K sigma_t: residual; eta: learning rate; p_i: inclusion probability; S
 alpha_t: cap.
 
 *Departures.*
-- Weights and probabilities are kept as logarithms: with sigma = 0 the exponent of Eq. (17) reaches thousands, and the
-  printed form overflows. The weights are divided by their maximum each round, which does not change Eqs. (18) and (19).
+- Weights are kept as logarithms: with sigma = 0 the exponent of Eq. (17) reaches thousands, and the printed form
+  overflows. They are divided by the cap c each round, which does not change Eqs. (18) and (19). A p below the smallest
+  float is 0, and such a client is drawn only if fewer than k others can be.
 - Algorithm 2's case search has two misprints (the sum of line 2 is over w', and Eqs. (23)-(24) must compare
   w / (1 - sigma)). Its solution is the c with sum_i min(1, w_i / c) = R / (1 - sigma); it is found without
   sorting, by adding to S the clients above the cap until there are none, which ends at the exact solution.
