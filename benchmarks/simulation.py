@@ -33,7 +33,7 @@ def simulation(config: jfed.Config, seeds: int, devices: int, block: int) -> Cal
     def once() -> tuple[float, Record]:
         started, kept = time.perf_counter(), []
         for stacked in blocks:
-            state = program.init(pool, stacked)
+            state = program.init(stacked)
             for start in range(1, rounds + 1, chunk):
                 when = simulate.clock(start, min(start + chunk, rounds + 1), rounds, 1)
                 state, record, _ = program.chunk(pool, stacked, state, when)

@@ -78,7 +78,7 @@ class Stepper:
         self.block, self.pool = self.unit.block(), self.unit.pool()
         self.program = simulate.program(self.unit.spec)
         self.config = self.unit.config
-        self.state: Any = self.program.init(self.pool, self.block)
+        self.state: Any = self.program.init(self.block)
 
     def keys(self, run: int = 0) -> prng.Keys:
         """Return the keys of a run's streams."""

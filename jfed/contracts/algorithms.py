@@ -76,7 +76,7 @@ class AlgorithmBench(Bench):
             unit = self.unit(lane)
             program = simulate.program(unit.spec)
             pool, block = unit.pool(), unit.block()
-            start = program.init(pool, block)
+            start = program.init(block)
             before = host(start)
             when = simulate.clock(1, NUM_ROUNDS + 1, NUM_ROUNDS, NUM_ROUNDS)
             return before, host(program.chunk(pool, block, start, when)[0])
@@ -139,7 +139,7 @@ def wide(bench: AlgorithmBench) -> None:
         pool, block = unit.pool(), unit.block()
         program = simulate.program.__wrapped__(unit.spec)
         try:
-            state = jax.eval_shape(program.init, pool, block)
+            state = program.shapes(block)
             when = simulate.clock(1, NUM_ROUNDS + 1, NUM_ROUNDS, NUM_ROUNDS)
             after = jax.eval_shape(program.chunk, pool, block, state, when)[0]
         except Exception as error:

@@ -103,9 +103,9 @@ def _read(module: ModuleType) -> bytes | None:
 
 def _beside(name: str, file: str | None) -> dict[str, bytes]:
     """Return the sources of jfed's members and of the user's own modules, each as it was when first read."""
-    found = {}
+    found, own = {}, name.split(".")[0] == "jfed"
     for other, module in list(sys.modules.items()):
-        if decides(other) or _users(other, module, name, file):
+        if decides(other) or (not own and _users(other, module, name, file)):  # jfed imports no module of the user's
             known = _taken.get(other)
             if known is None or known[0] is not getattr(module, "__spec__", None):  # new, or reloaded
                 text = _read(module) if getattr(module, "__file__", None) else None
@@ -136,9 +136,14 @@ def _users(other: str, module: Any, name: str, file: str | None) -> bool:
 @functools.cache
 def installed(file: str) -> bool:
     """Return whether a file belongs to Python or to an installed package."""
+    return os.path.realpath(file).startswith(_homes())
+
+
+@functools.cache
+def _homes() -> tuple[str, ...]:
+    """Return the folders of Python's own and of installed packages, each with a separator at its end."""
     homes = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    homes.append(site.getusersitepackages())
-    return any(os.path.realpath(file).startswith(os.path.realpath(home) + os.sep) for home in homes)
+    return tuple(os.path.realpath(home) + os.sep for home in [*homes, site.getusersitepackages()])
 
 
 def _reached(text: bytes, qualname: str, namespace: Mapping[str, Any]) -> frozenset[str] | None:

@@ -111,6 +111,7 @@ def words(key: PRNGKeyArray, n: int) -> UInt32[Array, " n"]:
     return once(x ^ y)
 
 
+@functools.partial(jax.jit, inline=True)  # a program has dozens of them: jit traces it once for each shape
 def _threefry(a: Array, b: Array, x: Array, y: Array) -> tuple[Array, Array]:
     """Return the block cipher's two words for the key (a, b) and the counter (x, y)."""
     parts = (b, a ^ b ^ jnp.uint32(0x1BD11BDA), a)  # the key's words, in the order in which they are added

@@ -18,7 +18,7 @@ from jfed.core import ops, prng
 from jfed.core.interfaces import Model, Selector
 from jfed.core.once import once
 from jfed.core.total import fold
-from jfed.core.types import Cohort, Costs, Dims, Feedback, Outcome, Plan, Probe, View
+from jfed.core.types import Cohort, Costs, Dims, Feedback, Outcome, Plan, Probe, View, Weights
 from jfed.engine import ending
 from jfed.engine.evaluate import client_quality
 from jfed.engine.lanes import LANES, Data, Lane
@@ -79,15 +79,18 @@ def _view_axes(selector: Selector) -> View:
     return View(**axes | {"round": None, "horizon": None, "oracle": 0 if selector.needs_oracle else None})
 
 
-def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Int[Array, " clients"], Any], RunState]:
-    """Return the function (keys, params, num_samples, positions) -> state that makes ONE run's state before round 1.
+def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Weights, Int[Array, " clients"], Any], RunState]:
+    """Return the function (keys, params, weights, num_samples, positions) -> state of ONE run before round 1.
 
-    Initial states are drawn at round 0 of their streams. `positions` is None in a selection-only run.
+    Initial states are drawn at round 0 of their streams. `weights`, the initial model, and `positions` are None in a
+    selection-only run.
     """
     parts = build(spec)
     algorithm, ends = parts.algorithm, ending.of(parts.controller)
 
-    def init(keys: prng.Keys, params: RunParams, num_samples: Int[Array, " clients"], positions: Any) -> RunState:
+    def init(
+        keys: prng.Keys, params: RunParams, weights: Weights, num_samples: Int[Array, " clients"], positions: Any
+    ) -> RunState:
         world = prng.at(keys.environment, 0)
         zero = jnp.zeros(spec.dims.num_clients, jnp.int32)
         state = RunState(
@@ -100,7 +103,6 @@ def make_init(spec: Spec) -> Callable[[prng.Keys, RunParams, Int[Array, " client
         )
         if spec.training is None or parts.model is None or algorithm is None:
             return state
-        weights = parts.model.init(prng.at(keys.model, 0))
         server = None
         if algorithm.init is not None:  # with the key of an extra client after the last
             server = algorithm.init(prng.at(keys.training, 0, spec.dims.num_clients, 1), params.algorithm, weights)

@@ -17,16 +17,20 @@ from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Int
 
 from jfed.core import prng
-from jfed.core.types import Probe
+from jfed.core.types import Probe, Weights
 from jfed.engine import ending
 from jfed.engine.evaluate import Quality, client_quality, finite, test_quality
 from jfed.engine.lanes import LANES, Data
 from jfed.engine.round import Record, make_init, make_round, watched
 from jfed.engine.spec import Spec, build
 from jfed.engine.state import RunParams, RunState
+from jfed.models import classifier
 
 # By default LLVM uses vectors of 256 bits; a core without wider ones ignores this option.
 COMPILER_OPTIONS = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
+
+# What devices hold: parts of the runs, which are the first axis or, in records, the second; or copies of all.
+RUNS, ROUNDS, SHARED = PartitionSpec("block"), PartitionSpec(None, "block"), PartitionSpec()
 
 TRACES: list[Spec] = []  # one entry each time a chunk is traced: tests count compilations with it
 
@@ -85,15 +89,17 @@ def clock(start: int, stop: int, horizon: int, eval_every: int) -> Clock:
 
 
 class Program(NamedTuple):
-    """Compiled functions of a spec; each device holds one block.
+    """Functions of a spec, compiled on their first call; each device holds one block.
 
     Attributes:
-        init: (pool, block) -> state.
+        init: block -> state.
+        shapes: block -> the state's shapes, without a compilation.
         chunk: (pool, block, state, clock) -> (state, records, qualities), the last two with axes chunk_rounds, runs.
         finish: (pool, block, state) -> quality of the final model on each client, (runs, K); None without training.
     """
 
-    init: Callable[[Pool, Block], RunState]
+    init: Callable[[Block], RunState]
+    shapes: Callable[[Block], RunState]
     chunk: Callable[[Pool, Block, RunState, Clock], tuple[RunState, Record, Any]]
     finish: Callable[[Pool, Block, RunState], Any]
 
@@ -115,16 +121,44 @@ def tested(spec: Spec, state: RunState) -> Any:
     return kept["last" if spec.training is None else spec.training.final_model]
 
 
+def _compiled(num_devices: int, f: Callable[..., Any], ins: Any, outs: Any, donate: tuple[int, ...] = ()) -> Any:
+    """Return a function that is compiled on its first call; each device does its part of the runs."""
+    mesh = Mesh(np.array(jax.devices()[:num_devices]), ("block",))
+    mapped = jax.shard_map(f, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
+    return jax.jit(mapped, donate_argnums=donate, compiler_options=COMPILER_OPTIONS.get(jax.default_backend()))
+
+
+@functools.lru_cache(maxsize=64)
+def _first_weights(options: classifier.ModelOptions, inputs: classifier.Inputs, num_devices: int) -> Any:
+    """Return the initial models: seeds -> weights. All schemes share the program, which takes XLA most of `init`."""
+    model = classifier.make(options, inputs)
+
+    def weights(seeds: prng.Seeds) -> Weights:
+        # one after another: threefry under vmap takes XLA seconds to compile
+        return lax.map(lambda key: model.init(prng.at(key, 0)), jax.vmap(prng.keys)(seeds).model)
+
+    return _compiled(num_devices, weights, RUNS, RUNS)
+
+
 @functools.lru_cache(maxsize=64)
 def program(spec: Spec, num_devices: int = 1) -> Program:
     """Return the program of a spec on the first devices."""
-    parts, one_round, lane = build(spec), make_round(spec), LANES[spec.lane]
+    parts, lane = build(spec), LANES[spec.lane]
+    one_round = jax.jit(make_round(spec), inline=True)  # the chunk takes it twice: jit traces it once
     model, training, ends = parts.model, spec.training is not None, ending.of(parts.controller)
 
-    def init(pool: Pool, block: Block) -> RunState:
+    def begin(block: Block, weights: Weights) -> RunState:
         keys = jax.vmap(prng.keys)(block.seeds)
-        # one after another: threefry under vmap takes XLA seconds to compile
-        return lax.map(lambda run: make_init(spec)(*run), (keys, block.params, block.num_samples, block.positions))
+        runs = (keys, block.params, weights, block.num_samples, block.positions)
+        return lax.map(lambda run: make_init(spec)(*run), runs)
+
+    first = _compiled(num_devices, begin, RUNS, RUNS)
+
+    def init(do: Callable[..., Any], block: Block) -> RunState:
+        weights = None
+        if (t := spec.training) is not None:
+            weights = do(_first_weights(t.model, t.inputs, num_devices), block.seeds)
+        return do(first, block, weights)
 
     def chunk(pool: Pool, block: Block, state: RunState, clock: Clock) -> tuple[RunState, Record, Any]:
         TRACES.append(spec)
@@ -192,15 +226,9 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
         quality = client_quality(lane, model, tested(spec, state), data, everybody, keys)
         return finite(quality, state.broken_round[:, None] == 0)
 
-    mesh = Mesh(np.array(jax.devices()[:num_devices]), ("block",))
-    runs, shared, rounds = PartitionSpec("block"), PartitionSpec(), PartitionSpec(None, "block")
-
-    def compiled(f: Callable[..., Any], ins: tuple[Any, ...], outs: Any, donate: tuple[int, ...] = ()) -> Any:
-        mapped = jax.shard_map(f, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
-        return jax.jit(mapped, donate_argnums=donate, compiler_options=COMPILER_OPTIONS.get(jax.default_backend()))
-
     return Program(
-        init=compiled(init, (shared, runs), runs),
-        chunk=compiled(chunk, (shared, runs, runs, shared), (runs, rounds, rounds), donate=(2,)),
-        finish=compiled(finish, (shared, runs, runs), runs),
+        init=functools.partial(init, lambda f, *args: f(*args)),
+        shapes=functools.partial(init, jax.eval_shape),
+        chunk=_compiled(num_devices, chunk, (SHARED, RUNS, RUNS, SHARED), (RUNS, ROUNDS, ROUNDS), donate=(2,)),
+        finish=_compiled(num_devices, finish, (SHARED, RUNS, RUNS), RUNS),
     )

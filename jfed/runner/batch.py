@@ -21,9 +21,9 @@ from jfed.engine.spec import build
 from jfed.results import store
 from jfed.results.parts import Part
 from jfed.results.sealed import Arrays
-from jfed.runner import checkpoint, memory
+from jfed.runner import ahead, checkpoint, memory
 from jfed.runner.checkpoint import Saved, joined, named
-from jfed.runner.leave import Leaving, compile_ahead, wait
+from jfed.runner.leave import Leaving, wait
 from jfed.runner.record import part as record_part
 from jfed.runner.specs import Layout
 from jfed.runner.units import Unit
@@ -88,7 +88,7 @@ def _saved(unit: Unit, out: Path | None) -> Saved:
     folder = None if out is None else store.checkpoint_folder(out, unit.id)
     if folder is None or not folder.exists():
         return checkpoint.NOTHING
-    state = jax.eval_shape(program(unit.spec).init, unit.pool(), unit.block())
+    state = program(unit.spec).shapes(unit.block())
     unnamed = {"watched"} if unit.spec.record_selected else {"watched", "selected"}
     kept = {f"record.{name}" for name in Record._fields if name not in unnamed}
     shown = jax.eval_shape(jax.vmap(functools.partial(watched, build(unit.spec))), state)
@@ -105,9 +105,9 @@ def _compute(
     unit, started = batch[0], time.perf_counter()
     spec, total, every = unit.spec, unit.config.num_rounds, unit.config.eval_every
     blocks, idle = [u.block() for u in batch], devices - len(batch)
-    block = jax.tree.map(lambda *xs: np.concatenate(xs), *blocks, *[blocks[-1]] * idle)
+    block = ahead.side_by_side([*blocks, *[blocks[-1]] * idle])
     compiled, pool = program(spec, devices), unit.pool(devices)
-    state, done, kept = compiled.init(pool, block), saved[0].round, []
+    state, done, kept = compiled.init(block), saved[0].round, []
     if done:
         state, kept = _restored(state, [*saved, *[saved[-1]] * idle])
     last, safe, shown = time.monotonic(), done, ()
@@ -122,9 +122,9 @@ def _compute(
         stop = min(done + pace.rounds(), total)
         when = clock(done + 1, stop + 1, total, every)
         if done == saved[0].round:
-            ahead = compile_ahead(compiled.chunk, pool, block, state, when)
+            chunk = ahead.compiled(compiled.chunk, pool, block, state, when)
             if (unit.group, unit.block_size) not in host.fitting:  # only once: blocks of a size in use are not cut
-                memory.check(ahead, devices, unit, host.layout)
+                memory.check(chunk, devices, unit, host.layout)
                 host.fitting.add((unit.group, unit.block_size))
         began = time.perf_counter()
         state, record, quality = compiled.chunk(pool, block, state, when)

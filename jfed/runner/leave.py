@@ -58,28 +58,12 @@ class Leaving:
 
 
 def wait(computed: Any) -> None:
-    """Wait for a pytree of arrays while handling signals, which a blocking call into XLA does not.
-
-    A computation cannot be stopped: if the wait is interrupted, the process exits without waiting for it.
-    """
-    _aside(lambda: jax.block_until_ready(computed))
+    """Wait for a pytree of arrays while handling signals, which a blocking call into XLA does not."""
+    until(beside(lambda: jax.block_until_ready(computed)))
 
 
-def compile_ahead(function: Any, *args: Any) -> Any:
-    """Compile a jitted function for these arguments while handling signals.
-
-    The next call with such arguments finds it compiled.
-
-    Returns:
-        the compiled program; None after an error.
-    """
-    lowered, compiled = function.lower(*args), []
-    _aside(lambda: compiled.append(lowered.compile()))
-    return compiled[0] if compiled else None
-
-
-def _aside(work: Callable[[], Any]) -> None:
-    """Do work in a thread and wait for it. Its errors are dropped: they recur where the outcome is used."""
+def beside(work: Callable[[], Any]) -> threading.Event:
+    """Begin work in a thread; the event tells its end. Its errors are dropped: they recur where the outcome is used."""
     done = threading.Event()
 
     def target() -> None:
@@ -88,6 +72,14 @@ def _aside(work: Callable[[], Any]) -> None:
         done.set()
 
     threading.Thread(target=target, daemon=True).start()
+    return done
+
+
+def until(done: threading.Event) -> None:
+    """Wait for work from `beside` while handling signals.
+
+    A computation cannot be stopped: if the wait is interrupted, the process exits without waiting for it.
+    """
     try:
         while not done.wait(0.5):  # on some platforms a wait without a timeout blocks signals
             pass

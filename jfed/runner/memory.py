@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 import psutil
 
 from jfed.core.errors import ConfigError
 from jfed.engine.simulate import clock, program
+from jfed.runner.ahead import side_by_side
 from jfed.runner.units import Layout, Unit, cut, halved
 
 SHARE = 0.8  # of the free memory: allocators need some room, and the analysis leaves out what the host holds
@@ -104,9 +104,9 @@ def _advice(group: Sequence[Unit]) -> str:
 
 
 def _compiled(unit: Unit, devices: int) -> Any:
-    block = jax.tree.map(lambda x: np.concatenate([x] * devices), unit.block())
+    block = side_by_side([unit.block()] * devices)
     made, pool = program(unit.spec, devices), unit.pool(devices)
-    state = jax.eval_shape(made.init, pool, block)
+    state = made.shapes(block)
     when = clock(1, 2, unit.config.num_rounds, unit.config.eval_every)
     return made.chunk.lower(pool, block, state, when).compile()  # type: ignore[attr-defined]
 

@@ -16,10 +16,10 @@ from jfed.core.errors import require, shown
 from jfed.results import index, store
 from jfed.results.load import read_rows
 from jfed.results.whole import assemble
-from jfed.runner import checkpoint, memory
+from jfed.runner import ahead, checkpoint, memory
 from jfed.runner.batch import Host, compute_group, leave
 from jfed.runner.identity import Run, called, coordinates, say_changes
-from jfed.runner.leave import Leaving
+from jfed.runner.leave import Leaving, until
 from jfed.runner.specs import Layout
 from jfed.runner.units import Asked, Unit, ask, blocks
 from jfed.runner.watch import Watch
@@ -163,9 +163,16 @@ def _compute_all(groups: Sequence[Sequence[Unit]], host: Host, runs: int, progre
     left = sum(len(unit.runs) for group in groups for unit in group)
     work = [-(-len(group) // len(jax.devices())) * group[0].config.num_rounds for group in groups if group]
     with Watch(work, runs, runs - left, progress) as host.watch:
-        for planned in groups:
-            if planned:
+        groups, compiling = [group for group in groups if group], None
+        try:
+            for planned, following in zip(groups, [*groups[1:], None], strict=True):
+                if compiling:
+                    until(compiling)
+                compiling = ahead.begin(following) if following else None
                 memory.fitted(planned, host.layout, lambda group: _compute_units(group, host))
+        finally:
+            if compiling:
+                until(compiling)
     if host.leaving.asked:
         leave(host)
 

@@ -82,7 +82,6 @@ def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None) 
     batch_size = 1 if training is None else training.batch_size
     lane = layout.lane or ("sequential" if jax.default_backend() == "cpu" else "vmapped")
     features, resources = config.environment.features, configs.resources(config)
-    chunk = layout.chunk_rounds or CHUNK_ROUNDS[training is not None]
     return Spec(
         dims=Dims(config.num_clients, slots, batch_size, features, resources),
         environment=static_half(config.environment),
@@ -90,7 +89,7 @@ def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None) 
         controller=static_half(config.controller),
         training=None if training is None else _training_spec(training, data_dir),
         lane=lane,
-        chunk_rounds=min(chunk, config.num_rounds),
+        chunk_rounds=layout.chunk_rounds or CHUNK_ROUNDS[training is not None],
         record_selected=layout.record_selected,
     )
 

@@ -125,7 +125,7 @@ def test_a_selector_sees_the_truth_only_if_it_declares_so(monkeypatch):
 
         def one(seeds, params, num_samples, unit=unit):
             keys = jax.vmap(prng.keys)(seeds)
-            state = jax.vmap(make_init(unit.spec))(keys, params, num_samples, None)
+            state = jax.vmap(make_init(unit.spec))(keys, params, None, num_samples, None)
             t = jnp.int32(1)
             return make_round(unit.spec)(keys, params, state, num_samples, t, t)
 

@@ -86,7 +86,7 @@ def test_seeds_set_apart_change_only_what_they_should(plain):
         changed = {name: int(seed) for name, seed in first._asdict().items()} | {what: 9}
         (unit,) = units.plan(points(TRAINING, "e3cs-0.5"), [prng.seeds(**changed), 0], LAYOUT)
         block = unit.block()
-        state = jax.tree.map(np.array, simulate.program(unit.spec).init(unit.pool(), block))
+        state = jax.tree.map(np.array, simulate.program(unit.spec).init(block))
         same_data = (block.positions[0] == block.positions[1]).all()
         same_model = all((leaf[0] == leaf[1]).all() for leaf in jax.tree.leaves(state.weights))
         assert same_data == ("data" in alike)

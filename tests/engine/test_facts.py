@@ -139,7 +139,7 @@ def test_only_what_is_wanted_is_there():
     from jfed.engine import simulate
 
     made, block, pool = simulate.program(unit.spec), unit.block(), unit.pool()
-    state = jax.eval_shape(made.init, pool, block)
+    state = made.shapes(block)
     after = jax.eval_shape(made.chunk, pool, block, state, simulate.clock(1, 2, 4, 1))[0]
     assert set(after.selector) == {"loss_sq"}
 
