@@ -40,10 +40,14 @@ hypothesis.settings.load_profile("jfed")
 
 @pytest.fixture
 def plain_pdf(monkeypatch):
-    """Write figures without cutting fonts to size, which takes most of the time of an experiment at a tiny size."""
-    from jfed.report.figures import style
+    """Write figures without cutting fonts to size, which takes most of the time of an experiment at a tiny size.
+
+    No other process does it, since it would not know and takes as long to start.
+    """
+    from jfed.report.figures import savers, style
 
     monkeypatch.setitem(style.RC, "pdf.fonttype", 3)
+    monkeypatch.setattr(savers, "MOST", 0)
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 
-from jfed.analysis import Table, save, to_terminal, write
+from jfed.analysis import Table, to_terminal, write
 from jfed.commands.mistakes import in_words
+from jfed.report.figures.savers import Savers
 from jfed.report.formats import file_stem
 
 S = TypeVar("S")
@@ -25,21 +26,24 @@ class Output:
     Attributes:
         out: the output folder.
         files: the written files, in the order of writing.
+        savers: what saves the figures.
     """
 
     out: Path
     files: list[Path] = field(default_factory=list)
+    savers: Savers = field(default_factory=Savers)
 
     def table(self, table: Table, stem: str) -> None:
         """Write a table as CSV, Markdown, LaTeX and HTML."""
         self.files.extend(write(table, self.out / "tables", file_stem(stem)).values())
 
     def figure(self, figure: Any, stem: str) -> None:
-        """Write a figure as PNG and PDF."""
-        self.files.extend(save(figure, self.out / "figures", file_stem(stem)))
+        """Write a figure as PNG and PDF, at the latest when `tell` is called."""
+        self.files.extend(self.savers.save(figure, self.out / "figures", file_stem(stem)))
 
     def tell(self, console: Console, results: Sequence[Path] = ()) -> None:
         """Print where the files are, with unbroken names; `results` names the folders of results, by default `out`."""
+        self.savers.finish()
         lines = [""]
         for folder in results or [self.out]:
             lines.append(f"Results  {folder / 'results'}  (read them with jfed.load({str(folder)!r}))")

@@ -130,8 +130,8 @@ def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequenc
     axes = parse_axes(settings.sweep)
     require_tune_seeds(settings.tune_seeds, settings.seeds, list(axes))
     swept_names = [coordinate(path) for path in axes]
+    output = Output(settings.out)  # before the runs: its processes load matplotlib meanwhile
     results = computed(settings, every, flags)
-    output = Output(settings.out)
     data = dataset(settings.dataset, settings.data_dir).title
     frames = [setting_report(part(results, rows), level, settings.targets, data, study, every, output, console)
               for level, rows in swept(results)]  # fmt: skip

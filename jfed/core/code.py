@@ -228,17 +228,27 @@ def _closure(roots: Iterable[str], known: dict[str, bytes]) -> list[str]:
 
 def _read_ahead(name: str, known: dict[str, bytes]) -> bool:
     """Add the source of a module that is not loaded yet, without loading it; return whether it was found."""
+    own = name.split(".")[0] == "jfed"
+    file = _own_file(name) if own else _file(name)
+    if file is None or not file.endswith(".py"):
+        return False
+    if decides(name) or not (own or installed(file)):
+        known[name] = Path(file).read_bytes()
+    return name in known
+
+
+def _file(name: str) -> str | None:
+    """Return the file of a module, found without loading it."""
     where, spec, parts = None, None, name.split(".")
     for depth in range(1, len(parts) + 1):
         spec = PathFinder.find_spec(".".join(parts[:depth]), where)
         if spec is None:
-            return False
+            return None
         where = spec.submodule_search_locations
-    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-        return False
-    if decides(name) or not (parts[0] == "jfed" or installed(spec.origin)):
-        known[name] = Path(spec.origin).read_bytes()
-    return name in known
+    return None if spec is None else spec.origin
+
+
+_own_file = functools.cache(_file)  # no module is added to jfed while it runs
 
 
 @functools.lru_cache(maxsize=512)

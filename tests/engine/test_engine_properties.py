@@ -72,7 +72,7 @@ def test_neither_the_initial_model_nor_the_split_depends_on_the_scheme():
         (unit,) = units.plan(points(TRAINING, name), [0, 1], LAYOUT)
         blocks.append(unit.block())
         program = simulate.program(unit.spec)
-        states.append(jax.tree.map(np.array, program.init(unit.pool(), unit.block()).weights))
+        states.append(jax.tree.map(np.array, program.init(unit.block()).weights))
     assert_same_tree(*states)
     for a, b in zip(blocks[0][2:], blocks[1][2:], strict=True):
         np.testing.assert_array_equal(a, b)
