@@ -16,7 +16,8 @@ from benchmarks import report
 from benchmarks.rounds import CASES, CLIENTS, MOMENTUM, RATE, Case, setting
 from jfed.algorithms import local_sgd
 from jfed.core.types import Dims
-from jfed.engine.lanes import LANES, Carried, Data, Jobs
+from jfed.engine.jobs import Carried, Data, Jobs
+from jfed.engine.lanes import LANES
 from jfed.models import classifier, losses
 from jfed.runner.memory import size
 

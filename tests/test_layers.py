@@ -24,6 +24,7 @@ CORE = {
     "core.learning": {"core.types"},
     "core.interfaces": {"core.types", "core.learning"},
     "core.once": set(),
+    "core.rarely": set(),
     "core.total": set(),
     "core.pairs": {"core.once"},
     "core.cut": {"core.once", "core.pairs", "core.total"},

@@ -36,6 +36,7 @@ from jfed.core.interfaces import Algorithm, Loss
 from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received, Report
 from jfed.core.members import AlgorithmOptions, Name
 from jfed.core.options import as_arrays, static
+from jfed.core.rarely import rarely
 from jfed.core.types import Dims, Estimates, Problem, Weights
 
 APART = 1e-10  # models closer than this give no estimates
@@ -141,12 +142,9 @@ class Options(AlgorithmOptions):
         def ordered(own: Own, batch: Int[Array, ""], fresh: Bool[Array, ""], data: ClientData) -> Own:
             """Return `own` with the order of a batch's epoch, drawn for a fresh first batch alone: sorting is slow."""
             epoch, number = place(batch, data)
-
-            def draw() -> Array:
-                key = jax.random.fold_in(jax.random.wrap_key_data(own.words), epoch)
-                return ops.shuffled(key, data.positions, data.num_samples)
-
-            return own._replace(order=lax.cond(fresh & (number == 0), draw, lambda: own.order))
+            key = jax.random.fold_in(jax.random.wrap_key_data(own.words), epoch)
+            needed = fresh & (number == 0)
+            return own._replace(order=rarely(needed, ops.shuffled, own.order, key, data.positions, data.num_samples))
 
         def at(order: Array, batch: Int[Array, ""], data: ClientData) -> tuple[Array, Array, Array]:
             """Return a batch's images, its labels, and which of them are real."""

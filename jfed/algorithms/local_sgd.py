@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jax import Array, lax
+from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed.algorithms.vectors import average
@@ -33,6 +33,7 @@ from jfed.core.interfaces import Algorithm, Loss
 from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received, Report
 from jfed.core.members import AlgorithmOptions, Name
 from jfed.core.options import as_arrays
+from jfed.core.rarely import rarely
 from jfed.core.types import Dims, Problem, Weights
 
 
@@ -162,7 +163,7 @@ def minibatch(
     per_epoch = jnp.maximum(-(-data.num_samples // size), 1)
     epoch, batch = step // per_epoch, step % per_epoch
     own = jax.random.fold_in(key, epoch)
-    order = lax.cond(batch == 0, lambda: ops.shuffled(own, data.positions, data.num_samples), lambda: order)
+    order = rarely(batch == 0, ops.shuffled, order, own, data.positions, data.num_samples)
     position = batch * size + jnp.arange(size)
     chosen = order[jnp.minimum(position, order.shape[0] - 1)]
     return order, data.images[chosen], data.labels[chosen], position < data.num_samples

@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 
 from jfed.core import source
 
+# The rooms of members, and the array operations of the core, which decide their numbers.
 ROOMS = ("selectors", "envs", "controllers", "algorithms", "models", "data")
-SHARED = tuple(f"jfed.core.{name}" for name in ("cut", "once", "ops", "pairs", "prng", "total"))  # array operations
+SHARED = tuple(f"jfed.core.{name}" for name in ("cut", "once", "ops", "pairs", "prng", "rarely", "total"))
 CORE = "jfed.core."
 
 

@@ -9,10 +9,10 @@ from jaxtyping import Bool, Float, Int, Key
 
 from jfed.core import ops
 from jfed.core.interfaces import Grades, Model
+from jfed.core.rarely import rarely
 from jfed.core.types import Probe, Weights
-from jfed.engine.lanes import Data, Lane
-
-BATCH = 64  # images evaluated at once: the patches that convolutions unfold stay in a core's cache
+from jfed.engine.jobs import Data
+from jfed.engine.lanes import Lane
 
 
 class Quality(NamedTuple):
@@ -28,26 +28,25 @@ class Quality(NamedTuple):
 
 
 def _score(
-    model: Model, weights: Weights, data: Data, positions: Int[Array, " images"], real: Bool[Array, " images"]
-) -> Grades:
-    """Return sums over the real images, so that the scores of batches add up."""
+    model: Model, weights: Weights, data: Data, positions: Int[Array, " images"], count: Int[Array, ""], many: int
+) -> Quality:
+    """Return the quality on the first `count` images, evaluated at most `many` at a time; NaN without images."""
     size = positions.shape[0]
-    batches = -(-size // BATCH)
+    real = jnp.arange(size) < count
+    batches = -(-size // many)
     width = -(-size // batches)
     pad = batches * width - size
     positions = jnp.pad(positions, (0, pad)).reshape(batches, width)
     real = jnp.pad(real, (0, pad)).reshape(batches, width)
 
     def one(batch: tuple[Array, Array]) -> Grades:
+        """Return sums over the real images, so that the scores of batches add up."""
         chosen, mask = batch
         grades = model.grade(model.logits(weights, data.images[chosen]), data.labels[chosen])
         return jax.tree.map(lambda x: jnp.sum(jnp.where(mask, x, 0)), grades)
 
-    return jax.tree.map(lambda x: x.sum(0), lax.map(one, (positions, real)))
-
-
-def _quality(model: Model, weights: Weights, total: Grades, count: Int[Array, ""]) -> Quality:
-    return Quality(total.loss / count + model.penalty(weights), total.right / count)  # NaN without images
+    total = jax.tree.map(lambda x: x.sum(0), lax.map(one, (positions, real)))
+    return Quality(total.loss / count + model.penalty(weights), total.right / count)
 
 
 def finite(quality: Quality, sound: Bool[Array, "..."]) -> Quality:
@@ -61,10 +60,10 @@ def test_quality(lane: Lane, model: Model, weights: Weights, data: Data, sound: 
 
     def one(args: tuple[Any, Array, Array]) -> Quality:
         own, positions, count = args
-        total = _score(model, own, data, positions, jnp.arange(positions.shape[0]) < count)
-        return _quality(model, own, total, count)
+        return _score(model, own, data, positions, count, lane.images)
 
-    return finite(lane.each(one, (weights, data.test_positions, data.num_test)), sound)
+    runs = (weights, data.test_positions, data.num_test)
+    return finite(lane.each(one, runs, cost=data.test_positions.shape[1]), sound)
 
 
 def client_quality(
@@ -85,28 +84,20 @@ def client_quality(
     """
     runs, clients = data.num_samples.shape
 
-    def one(job: tuple[Array, Array, Array, Array]) -> Quality:
-        run, client, asked, key = job
+    def one(job: tuple[Array, Array, Array]) -> Quality:
+        run, client, key = job
         share = data.client(run, client)
         many = jnp.minimum(probe.num_images[run], share.num_samples)
 
-        def shuffled() -> Array:
-            return ops.shuffled(jax.random.fold_in(key, client), share.positions, share.num_samples)
-
-        def answer() -> Quality:
-            own = jax.tree.map(lambda x: x[run], weights)
-            positions = lax.cond(many < share.num_samples, shuffled, lambda: share.positions)
-            total = _score(model, own, data, positions, jnp.arange(positions.shape[0]) < many)
-            quality = _quality(model, own, total, many)
-            broken = (many > 0) & ~jnp.isfinite(quality.loss)
-            return quality._replace(loss=jnp.where(broken, jnp.inf, quality.loss))
-
-        def silence() -> Quality:
-            nan = jnp.full((), jnp.nan, jnp.result_type(float))
-            return Quality(nan, nan)
-
-        return lax.cond(asked, answer, silence)
+        own = jax.random.fold_in(key, client)
+        positions = rarely(
+            many < share.num_samples, ops.shuffled, share.positions, own, share.positions, share.num_samples
+        )
+        quality = _score(model, jax.tree.map(lambda x: x[run], weights), data, positions, many, lane.images)
+        broken = (many > 0) & ~jnp.isfinite(quality.loss)
+        return quality._replace(loss=jnp.where(broken, jnp.inf, quality.loss))
 
     run, client = jnp.divmod(jnp.arange(runs * clients, dtype=jnp.int32), clients)
-    flat = lane.each(one, (run, client, probe.asked.reshape(-1), keys[run]))
+    jobs, asked = (run, client, keys[run]), probe.asked.reshape(-1)
+    flat = lane.each(one, jobs, asked, data.positions.shape[2])
     return jax.tree.map(lambda x: x.reshape(runs, clients), flat)

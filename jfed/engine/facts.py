@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import Array
 from jaxtyping import Bool, Float, Key, PRNGKeyArray
 
 from jfed.algorithms.vectors import norm
@@ -19,8 +19,8 @@ from jfed.core.errors import require, unknown
 from jfed.core.interfaces import Loss, Model, Selector
 from jfed.core.learning import ClientData
 from jfed.core.types import Facts, Weights
-from jfed.engine.evaluate import BATCH
-from jfed.engine.lanes import Data, Jobs, Lane
+from jfed.engine.jobs import Data, Jobs
+from jfed.engine.lanes import Lane
 
 ON_IMAGES = ("loss_before", "loss_after", "loss_sq", "accuracy", "gradient_norm")  # means over a client's images
 
@@ -71,14 +71,13 @@ def facts(
     wanted = tuple(name for name in selector.wants if name in ON_IMAGES)
     if wanted:
 
-        def one(job: tuple[Any, Any, Any, Any]) -> dict[str, Array]:
-            run, client, returns, move = job
+        def one(job: tuple[Any, Any, Any]) -> dict[str, Array]:
+            run, client, move = job
             own, share = jax.tree.map(lambda x: x[run], weights), data.client(run, client)
-            nothing = {name: jnp.full((), jnp.nan, jnp.result_type(float)) for name in wanted}
-            answers = returns & (share.num_samples > 0)
-            return lax.cond(answers, lambda: on_images(model, loss, wanted, own, move, share), lambda: nothing)
+            return on_images(model, loss, wanted, own, move, share, lane.images)
 
-        found |= lane.each(one, (jobs.run, jobs.client, jobs.returns, moves))
+        answers = jobs.returns & (data.num_samples[jobs.run, jobs.client] > 0)
+        found |= lane.each(one, (jobs.run, jobs.client, moves), answers, data.positions.shape[2])
     if "update_norm" in selector.wants:
         found["update_norm"] = jax.vmap(norm)(moves)
     if "sketch" in selector.wants:
@@ -87,9 +86,9 @@ def facts(
 
 
 def on_images(
-    model: Model, loss: Loss, wanted: tuple[str, ...], weights: Weights, move: Weights, data: ClientData
+    model: Model, loss: Loss, wanted: tuple[str, ...], weights: Weights, move: Weights, data: ClientData, many: int
 ) -> dict[str, Float[Array, ""]]:
-    """Return the wanted facts of `ON_IMAGES` for one client that has images."""
+    """Return the wanted facts of `ON_IMAGES` for one client that has images, evaluated `many` at a time."""
 
     def received(images: Array, labels: Array, real: Bool[Array, " batch"]) -> dict[str, Array]:
         grades = model.grade(model.logits(weights, images), labels)
@@ -99,14 +98,14 @@ def on_images(
 
     found = {}
     if {"loss_before", "loss_sq", "accuracy"} & set(wanted):
-        found |= mean_over(data, received, BATCH)
+        found |= mean_over(data, received, many)
     if "loss_before" in wanted:
         found["loss_before"] += model.penalty(weights)
     if "loss_after" in wanted:
         after = jax.tree.map(jnp.add, weights, move)
-        found["loss_after"] = mean_over(data, lambda *batch: loss(after, *batch), BATCH)
+        found["loss_after"] = mean_over(data, lambda *batch: loss(after, *batch), many)
     if "gradient_norm" in wanted:
-        gradient = mean_over(data, lambda *batch: jax.grad(loss)(weights, *batch), BATCH)
+        gradient = mean_over(data, lambda *batch: jax.grad(loss)(weights, *batch), many)
         found["gradient_norm"] = norm(gradient)
     return found
 
@@ -140,7 +139,7 @@ def _sketches(
         ]
         return jnp.sum(jnp.stack(parts), 0)
 
-    return lane.each(of_run, (keys, by_run)).reshape(-1, dimensions)
+    return lane.each(of_run, (keys, by_run), cost=lane.images).reshape(-1, dimensions)  # a matrix at a time
 
 
 def _of_returned(returns: Bool[Array, " jobs"], value: Array) -> Array:

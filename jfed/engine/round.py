@@ -21,7 +21,8 @@ from jfed.core.total import fold
 from jfed.core.types import Cohort, Costs, Dims, Feedback, Outcome, Plan, Probe, View, Weights
 from jfed.engine import ending
 from jfed.engine.evaluate import client_quality
-from jfed.engine.lanes import LANES, Data, Lane
+from jfed.engine.jobs import Data
+from jfed.engine.lanes import LANES, Lane
 from jfed.engine.spec import Parts, Spec, build
 from jfed.engine.state import RunParams, RunState
 from jfed.engine.train import Now, Trained, make_train

@@ -20,7 +20,8 @@ from jfed.core import prng
 from jfed.core.types import Probe, Weights
 from jfed.engine import ending
 from jfed.engine.evaluate import Quality, client_quality, finite, test_quality
-from jfed.engine.lanes import LANES, Data
+from jfed.engine.jobs import Data
+from jfed.engine.lanes import LANES
 from jfed.engine.round import Record, make_init, make_round, watched
 from jfed.engine.spec import Spec, build
 from jfed.engine.state import RunParams, RunState
@@ -121,10 +122,24 @@ def tested(spec: Spec, state: RunState) -> Any:
     return kept["last" if spec.training is None else spec.training.final_model]
 
 
+def products() -> str | None:
+    """Return the precision of matrix products: that of jax's settings if they name one, else the highest.
+
+    Some accelerators multiply float32 matrices with fewer bits by default. None on a CPU, which never does.
+    """
+    set_ = jax.config.values["jax_default_matmul_precision"]
+    return set_ or (None if jax.default_backend() == "cpu" else "highest")
+
+
 def _compiled(num_devices: int, f: Callable[..., Any], ins: Any, outs: Any, donate: tuple[int, ...] = ()) -> Any:
     """Return a function that is compiled on its first call; each device does its part of the runs."""
     mesh = Mesh(np.array(jax.devices()[:num_devices]), ("block",))
-    mapped = jax.shard_map(f, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
+
+    def precise(*args: Any) -> Any:
+        with jax.default_matmul_precision(products()):
+            return f(*args)
+
+    mapped = jax.shard_map(precise, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
     return jax.jit(mapped, donate_argnums=donate, compiler_options=COMPILER_OPTIONS.get(jax.default_backend()))
 
 

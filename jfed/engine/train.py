@@ -15,7 +15,8 @@ from jfed.core.learning import Answer, Answers, Report
 from jfed.core.types import Cohort, Estimates, Facts, Plan
 from jfed.engine import ending
 from jfed.engine.facts import facts
-from jfed.engine.lanes import LANES, Carried, Data, Jobs
+from jfed.engine.jobs import Carried, Data, Jobs
+from jfed.engine.lanes import LANES
 from jfed.engine.spec import Spec, build
 from jfed.engine.state import RunParams, RunState
 from jfed.models.losses import mean_loss

@@ -124,7 +124,8 @@ def _compute(
         if done == saved[0].round:
             chunk = ahead.compiled(compiled.chunk, pool, block, state, when)
             if (unit.group, unit.block_size) not in host.fitting:  # only once: blocks of a size in use are not cut
-                memory.check(chunk, devices, unit, host.layout)
+                for part in (chunk, ahead.compiled(compiled.finish, pool, block, state)):
+                    memory.check(part, devices, unit, host.layout)
                 host.fitting.add((unit.group, unit.block_size))
         began = time.perf_counter()
         state, record, quality = compiled.chunk(pool, block, state, when)

@@ -13,6 +13,7 @@ from jfed import catalog
 from jfed import config as configs
 from jfed.config import Config
 from jfed.core import code, prng
+from jfed.engine.simulate import products
 from jfed.engine.spec import Spec, build
 from jfed.engine.version import ENGINE_VERSION
 from jfed.results import alike
@@ -71,7 +72,7 @@ def kind_of(config: Config, spec: Spec, data_dir: str | None) -> Kind:
         "engine": ENGINE_VERSION,
         "config": configs.canonical(config),
         "data": None if training is None else feed.dataset(training.dataset, data_dir).digest,
-        "precision": "float64" if jax.config.jax_enable_x64 else "float32",  # type: ignore[attr-defined]
+        "precision": _precision(),
         "backend": jax.default_backend(),
         "code": digests,
     }
@@ -83,6 +84,12 @@ def kind_of(config: Config, spec: Spec, data_dir: str | None) -> Kind:
     }
     reusable = None not in digests.values()
     return Kind(configs.digest(what if reusable else [what, uuid.uuid4().hex]), what, about, reusable)
+
+
+def _precision() -> str:
+    """Return the precision of the numbers and, on an accelerator, of the products of matrices."""
+    numbers = "float64" if jax.config.jax_enable_x64 else "float32"  # type: ignore[attr-defined]
+    return numbers if jax.default_backend() == "cpu" else f"{numbers}, products {products()}"
 
 
 # ------------------------------------------------------------------------------------------- names of points

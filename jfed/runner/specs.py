@@ -29,9 +29,9 @@ class Layout:
 
     Attributes:
         block_size: runs per block. None means even shares of the runs for the devices, at most 256 runs and, on a CPU,
-            25,600 clients in all; or with training 1 in the lane "sequential" and 16 in "vmapped" (for fewer runs the
-            next power of two). It is halved until the program fits into memory. With None, blocks that have
-            checkpoints resume at their own size.
+            25,600 clients in all; or with training 1 in the lane "sequential", and in "vmapped" as many as fill an
+            accelerator (for fewer runs the next power of two). It is halved until the program fits into memory. With
+            None, blocks that have checkpoints resume at their own size.
         chunk_rounds: most rounds of a chunk; None means 500 (25 with training). A chunk that would take longer than
             ten seconds is made shorter.
         lane: "sequential" or "vmapped"; None means sequential on a CPU, else vmapped.

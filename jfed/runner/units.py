@@ -29,7 +29,6 @@ from jfed.sweep import Point, listed_seeds
 # A selection-only block on a CPU: seed-rounds per second still grow up to this number of runs, while the block's state
 # (runs x clients) stays in a core's cache. Measurements are in BUILD_NOTES.
 SELECTION_RUNS, SELECTION_CELLS = 256, 25_600
-TRAINING_BLOCK = {"sequential": 1, "vmapped": 16}  # a CPU gains little from more; 16 is a guess for accelerators
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +211,7 @@ def _size(spec: Spec, runs: int) -> int:
     """Return the default number of runs of a block; results do not depend on it."""
     if spec.training is not None:
         # Copies that pad a block take up places on an accelerator, though they have no work.
-        return min(TRAINING_BLOCK[spec.lane], 1 << (runs - 1).bit_length())
+        return min(LANES[spec.lane].runs(spec.dims.slots), 1 << (runs - 1).bit_length())
     most = SELECTION_RUNS
     if jax.default_backend() == "cpu":
         most = min(most, max(1, SELECTION_CELLS // spec.dims.num_clients))

@@ -16,7 +16,8 @@ from jfed.controllers import epochs, fixed
 from jfed.core.errors import ConfigError
 from jfed.core.interfaces import Model
 from jfed.core.types import Cohort, Dims, Plan, Problem, View
-from jfed.engine.lanes import LANES, Carried, Data, Jobs
+from jfed.engine.jobs import Carried, Data, Jobs
+from jfed.engine.lanes import LANES
 from jfed.envs import volatility
 from jfed.models import classifier
 from jfed.models.classifier import Inputs

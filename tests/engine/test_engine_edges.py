@@ -20,7 +20,6 @@ from support import (
 from jfed.algorithms import deadline
 from jfed.core import prng
 from jfed.core.learning import Answers, Report
-from jfed.engine.lanes import LANES
 from jfed.engine.spec import build
 from jfed.runner import units
 
@@ -91,12 +90,6 @@ def test_the_three_readings_of_the_deadline():
     assert np.isfinite(nobody).all()
     empty = deadline.share("returned", n, selected, jnp.array([0, 0, 0, 1], bool))  # returned, but without data
     assert np.isfinite(empty).all() and empty[3] == 0
-
-
-def test_every_lane_maps_and_trains():
-    assert set(LANES) == {"sequential", "vmapped"}
-    for lane in LANES.values():
-        np.testing.assert_array_equal(lane.each(lambda x: x * 2, jnp.arange(3)), [0, 2, 4])
 
 
 def test_a_selector_sees_the_truth_only_if_it_declares_so(monkeypatch):

@@ -18,7 +18,8 @@ from jfed import catalog
 from jfed.algorithms import local_sgd
 from jfed.core.learning import Answers
 from jfed.core.types import Dims
-from jfed.engine.lanes import LANES, Carried, Data, Jobs
+from jfed.engine.jobs import Carried, Data, Jobs
+from jfed.engine.lanes import LANES
 from jfed.models import classifier, losses
 
 pytestmark = pytest.mark.check

@@ -63,5 +63,5 @@ def test_a_figure_that_cannot_be_written_is_an_error_of_the_caller(two_cores, tm
     (tmp_path / "file").write_text("")
     saving = Savers()
     saving.save(figure("a"), tmp_path / "file", "a")
-    with pytest.raises(OSError, match="Errno 17. File exists: .*file"):
+    with pytest.raises(OSError, match=r"Errno 17. File exists: .*file"):
         saving.finish()
