@@ -33,7 +33,7 @@ from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
 from jfed.core.once import once
 from jfed.core.options import as_arrays, static
-from jfed.core.pairs import beside_all, in_order, sortable, sums_below
+from jfed.core.pairs import beside_all, in_order, largest, sortable
 from jfed.core.total import fold
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
@@ -103,7 +103,8 @@ def choose(
     n, k = time.shape[0], jnp.minimum(k, ops.count(available))
     # Caps are compared by integers: XLA may compute a time again for another use, with other rounding, and the client
     # that sets the cap would then be above it.
-    limit = sums_below(sortable(jnp.where(available, time, jnp.inf)))
+    limit = once(sortable(jnp.where(available, time, jnp.inf)))
+    most = largest(limit.dtype)
 
     def enter(so_far: tuple[Array, Array], other: Array, z: Array) -> tuple[Array, Array]:
         """Let the client with the next longest queue enter the cohorts of all caps that it meets, if they have room."""
@@ -113,9 +114,9 @@ def choose(
 
     by_queue = in_order(~sortable(jnp.where(available, queue, -jnp.inf)), limit, queue)
     start = jnp.zeros(n, jnp.int32), V * time
-    many, cost = beside_all(enter, start, (by_queue[0], n), (by_queue[1], 0))
+    many, cost = beside_all(enter, start, (by_queue[0], most), (by_queue[1], 0))
     cost = once(jnp.where(available & (many >= k), cost, jnp.inf))  # its least entry must equal itself
-    cap = fold(jnp.minimum, jnp.where(cost == fold(jnp.minimum, cost), limit, n))  # of equal costs, the least time
+    cap = fold(jnp.minimum, jnp.where(cost == fold(jnp.minimum, cost), limit, most))  # of equal costs, the least time
     within = available & (limit <= cap)
     return ops.smallest(-queue, k, among=within, tie_break=tie_break) & available
 
