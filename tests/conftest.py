@@ -50,6 +50,17 @@ def plain_pdf(monkeypatch):
     monkeypatch.setattr(savers, "MOST", 0)
 
 
+@pytest.fixture(autouse=True)
+def small_blocks(request):
+    """Let any number of runs of a quick test have blocks of at most two, so that they share programs."""
+    from jfed.runner import units
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not any(request.node.get_closest_marker(name) for name in ("check", "proof")):
+            patch.setattr(units, "SELECTION_RUNS", 2)
+        yield
+
+
 @pytest.fixture
 def types_unchecked():
     """Turn off the tests' own checks of types, which users do not have and which would refuse much of this first."""

@@ -58,7 +58,7 @@ def test_mistakes_are_one_sentence(monkeypatch, capsys, tmp_path, content, argum
 
 
 def test_export_and_claims(monkeypatch, capsys, tmp_path):
-    base = jfed.Config(num_clients=6, cohort_size=2, num_rounds=3)
+    base = jfed.Config(num_clients=8, cohort_size=2, num_rounds=3)
     jfed.run(jfed.methods(base, ["uniform"]), range(2), out=tmp_path, progress=False)
     said = run(monkeypatch, capsys, "export", "--out", tmp_path, "--to", tmp_path / "rounds.csv")
     assert "6 rows" in said and len(pd.read_csv(tmp_path / "rounds.csv")) == 6
@@ -92,7 +92,7 @@ def test_the_best_of_a_sweep_is_chosen_on_seeds_of_its_own(monkeypatch, capsys, 
 
 
 def test_variance_of_crossed_seeds(monkeypatch, capsys, tmp_path):
-    base = jfed.Config(num_clients=6, cohort_size=2, num_rounds=5)
+    base = jfed.Config(num_clients=8, cohort_size=2, num_rounds=5)
     seeds = jfed.crossed_seeds(model=2, environment=3)
     assert len({tuple(map(int, s)) for s in seeds}) == 6
     jfed.run(jfed.methods(base, ["uniform", "fedcs"]), seeds, out=tmp_path, progress=False)
@@ -124,7 +124,7 @@ def test_names_are_read_as_they_stand(monkeypatch, capsys, tmp_path):
 
 def test_of_two_experiments_in_one_directory_the_last_is_shown_and_that_is_said(monkeypatch, capsys, tmp_path, caplog):
     for rounds in (3, 4):
-        base = jfed.Config(num_clients=6, cohort_size=2, num_rounds=rounds)
+        base = jfed.Config(num_clients=8, cohort_size=2, num_rounds=rounds)
         jfed.run(jfed.methods(base, ["uniform", "fedcs"]), range(2), out=tmp_path, progress=False)
     run(monkeypatch, capsys, "table", "--out", tmp_path)
     twice = "holds 4 runs of uniform, fedcs twice: num_rounds (3 and 4). Those that a command requested last are taken."
@@ -132,6 +132,7 @@ def test_of_two_experiments_in_one_directory_the_last_is_shown_and_that_is_said(
     assert jfed.load(tmp_path).sizes["round"] == 4
 
 
+@pytest.mark.check
 def test_the_examples_of_the_readme(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = (Path(__file__).parents[1] / "README.md").read_text()
