@@ -26,6 +26,7 @@ class Case(NamedTuple):
         classes: number of classes.
         samples: number of images of a client.
         times: rounds of one measurement, so that it lasts about a second.
+        tolerance: largest difference between two sides' weights after a round.
     """
 
     options: classifier.ModelOptions
@@ -33,6 +34,7 @@ class Case(NamedTuple):
     classes: int = 10
     samples: int = 450
     times: int = 1
+    tolerance: float = 1e-4
 
     @property
     def inputs(self) -> classifier.Inputs:
@@ -96,7 +98,8 @@ CASES = {
     "MLP 784-200-10": Case(dense.Options((200,)), times=3),
     "CNN e3cs-emnist": Case(catalog.find("model", "e3cs-emnist"), classes=26),
     "CNN e3cs-cifar": Case(catalog.find("model", "e3cs-cifar"), (32, 32, 3), samples=90),
-    "CNN wang-cifar": Case(catalog.find("model", "wang-cifar"), (32, 32, 3), samples=90),
+    # Its weights move by up to 0.17. Against a round in float64 jfed is off by 1.5e-4, PyTorch by 5e-5, FedJAX by 3e-5.
+    "CNN wang-cifar": Case(catalog.find("model", "wang-cifar"), (32, 32, 3), samples=90, tolerance=2e-4),
     "CNN 3x3 (cnn)": Case(catalog.find("model", "cnn"), (32, 32, 3), samples=90, times=3),
 }
 NETWORKS = {

@@ -30,8 +30,7 @@ NOT_MEASURED = """## Not measured
 - Accelerators: all figures are of a CPU. The lane for accelerators is only compared with the one for CPUs (`lanes`).
 - More cores than those named above, several machines, and other processors.
 - A residual network with group normalisation and deeper networks: jfed does not offer them.
-- Flower, FLGo, fluke and other frameworks, which are slower on one machine than a bare PyTorch loop by what they add to
-  it; TensorFlow Federated.
+- Flower, FLGo, fluke, TensorFlow Federated and other frameworks.
 - FedJAX's pmap backend, which pads each client to the longest of its block.
 - Time to a given accuracy: all sides of a table do the same work, so that their results do not differ.
 - Partitions, evaluation and reading of data, except as parts of whole processes.

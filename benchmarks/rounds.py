@@ -2,10 +2,11 @@
 
 There are 20 clients of 450 images (90 for the larger networks), 1 to 4 epochs, and batches of 45, which divide evenly;
 images of the right shapes come from a seeded generator. All sides start from one model and use the same batches with
-momentum SGD, and their averages must agree up to rounding before anything is timed. There is no evaluation and no
-selection; jfed's time includes drawing its batch orders and scaling its images, which peers get ready-made. Each peer
-is measured on one core, in one process on all cores, and in a process on each core; convolutional networks in both of
-PyTorch's memory formats. The best one counts.
+momentum SGD, and their averages must agree to 1e-4 before anything is timed (2e-4 for wang-cifar, whose weights move
+farthest). There is no evaluation and no selection; jfed's time includes drawing its batch orders and scaling its
+images, which peers get ready-made. Each peer is measured on one core, in one process on all cores, and in a process on
+each core; convolutional networks in both of PyTorch's memory formats. The best one counts, and since it is the best of
+several noisy measurements, chance is on the peers' side.
 """
 
 from collections.abc import Callable
@@ -35,10 +36,10 @@ def run(repeats: int, pythons: Pythons) -> tuple[list[report.Row], list[str]]:
             report.say(name)
             one.ask(call="local_round.save", name=name, folder=str(folder))
             versions = [peer.load(folder / "round.npz") for peer in peers]
-            apart = [peer.check(folder) for peer in peers]
+            apart = [peer.check(folder, case.tolerance) for peer in peers]
             if peers:
                 names = ", ".join(f"{version} {far:.0e}" for version, far in zip(versions, apart, strict=True))
-                notes.append(f"{name}: after a round the weights differ from jfed's by this share of a move: {names}.")
+                notes.append(f"{name}: after a round the weights differ from jfed's by at most: {names}.")
             ways = [way for peer in peers for way in peer.ways(case.convolves, case.times)]
             rows += _case(name, one, every, ways, repeats)
     return rows, notes
