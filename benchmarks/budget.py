@@ -1,13 +1,17 @@
-"""Eiffel under a budget of 15 simulated seconds, 100 clients with the squared SVM on MNIST, against a NumPy loop.
+"""Eiffel under a budget of 15 simulated seconds, 100 clients with the squared SVM on MNIST, beside NumPy loops.
 
-jfed's side is `jfed.run` on ten seeds without compilation: the clients' data, every round, tests every five rounds, and
-each client's loss at the end. The loop runs one seed, with the same tests. The cost of the search over tau is measured
-too.
+jfed's side is `jfed.run` without compilation: the clients' data, every round, tests every five rounds, and each
+client's loss at the end. The loop runs one seed after another with the same tests, in one process per core. The mean
+number of client-steps of a run must agree. The cost of the search over tau is measured too.
 """
 
 import dataclasses
-import os
+import functools
+import statistics
+import sys
 import time
+from contextlib import ExitStack
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +26,8 @@ from jfed.core.types import Costs
 from jfed.data.load import where
 
 SEEDS, CALLS, EVERY = 10, 1000, 5
+LOOP = {"num_clients": 100, "k": 50, "budget": 15.0, "every": EVERY, "seconds": 3.0}
+ALIKE = 0.1  # largest relative difference between the two sides' client-steps
 
 
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
@@ -32,45 +38,78 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
         found = None
     if found is None:
         return [], ["Not measured: MNIST is missing. Get it by `jfed data get mnist`, or set $JFED_DATA_DIR."]
-    settings = dataclasses.replace(PRESETS["small"], schemes=("eiffel",), eval_every=EVERY)
-    (point,) = points(settings)
-    rounds, told = [], []
+    with ExitStack() as stack:
+        return _measured(repeats, stack)
 
-    def ours() -> float:
-        started = time.perf_counter()
-        results = jfed.run([point], range(SEEDS), progress=False)
-        seconds = time.perf_counter() - started
-        rounds.append(seconds / int((results["num_selected"].values > 0).sum()))
-        told.append((float(results["num_steps"].sum()) / SEEDS, float(results["client_loss"].mean())))
-        return SEEDS / seconds
 
-    with workers.Worker("edge_loop.py", **dict(os.environ)) as worker:
-        answers = []
+def _measured(repeats: int, stack: ExitStack) -> tuple[list[report.Row], list[str]]:
+    cores = workers.cores()
+    one, every = stack.enter_context(workers.jfed(cores[0])), stack.enter_context(workers.jfed())
+    loop = [sys.executable, "-m", "benchmarks.edge_loop"]
+    loops = [stack.enter_context(workers.Worker(loop, core)) for core in cores]
+    told: list[dict[str, float]] = []
+    heard: list[dict[str, float]] = []
 
-        def theirs() -> float:
-            answers.append(worker.ask(seed=len(answers), num_clients=100, k=50, budget=15.0, every=EVERY))
-            return 1 / answers[-1]["seconds"]
+    def ours(worker: workers.Worker, seeds: int) -> float:
+        told.append(worker.ask(call="budget.whole", seeds=seeds))
+        return told[-1]["rate"]
 
-        ours()  # compiles
-        rounds.clear()
-        measured, loop = report.interleaved(repeats, ours, theirs)
-    devices = len(jax.devices())
-    case = f"Eiffel, 100 clients, {SEEDS} seeds, {devices} device{'s' if devices > 1 else ''}"
-    share = [search_s(point.config) / s for s in rounds]
-    notes = [
-        f"Client-steps a run: jfed {told[0][0]:.0f}, loop {sum(a['steps'] for a in answers) / len(answers):.0f};"
-        f" loss {told[0][1]:.3f} and {sum(a['loss'] for a in answers) / len(answers):.3f}."
-    ]
+    def theirs(loops: list[workers.Worker]) -> float:
+        answers = workers.together(loops, **LOOP)
+        heard.extend(answers)
+        return sum(answer["rate"] for answer in answers)
+
+    sides = [
+        functools.partial(ours, every, SEEDS), functools.partial(ours, one, SEEDS), functools.partial(ours, one, 1),
+        functools.partial(theirs, loops), functools.partial(theirs, loops[:1]),
+    ]  # fmt: skip
+    for compiles in sides[:3]:
+        compiles()
+    told.clear()
+    both, ten, single, all_loops, one_loop = report.interleaved(repeats, *sides)
+    full = told[1::3]  # ten seeds on one core
+    steps, steps_loop = (statistics.fmean(side["steps"] for side in sides) for sides in (full, heard))
+    if abs(steps - steps_loop) > ALIKE * steps_loop:
+        raise AssertionError(f"A run has {steps:.0f} client-steps, in the loop {steps_loop:.0f}.")
+    search = one.ask(call="budget.search")["seconds"]
+    n, loss = len(cores), statistics.fmean(side["loss"] for side in heard)
+    against, against_all = "NumPy loop, 1 core", f"NumPy loop, {n} processes of 1 core"
     return [
-        report.row(case, "runs/s", measured, loop, "NumPy loop", ">= 5" if devices >= 2 else ""),
-        report.row("search over tau, share of a round", "", share, target="<= 0.05"),
-    ], notes
+        report.row(f"{SEEDS} seeds; {n} cores", "runs/s", both, all_loops, against_all,
+                   meaning="`jfed.run` on all cores, beside a loop on each."),
+        report.row(f"{SEEDS} seeds; 1 core", "runs/s", ten, one_loop, against,
+                   meaning="`jfed.run` on one core, beside one loop."),
+        report.row("1 seed; 1 core", "runs/s", single, one_loop, against,
+                   meaning="`jfed.run` of one seed on one core, beside one loop."),
+        report.row("NumPy loop, 1 core", "runs/s", one_loop, meaning="The loop's own rate."),
+        report.row("search over tau, share of a round", "", [search / side["round_s"] for side in full],
+                   target="<= 0.05", meaning="What the controller's search takes of a round of ten seeds on one core."),
+    ], [
+        f"Client-steps a run: jfed {steps:.0f}, loop {steps_loop:.0f};"
+        f" loss {full[0]['loss']:.3f} and {loss:.3f}."
+    ]  # fmt: skip
 
 
-def search_s(config: jfed.Config) -> float:
+@functools.cache
+def _point() -> jfed.Point:
+    (point,) = points(dataclasses.replace(PRESETS["small"], schemes=("eiffel",), eval_every=EVERY))
+    return point
+
+
+def whole(seeds: int) -> dict[str, float]:
+    """Return runs per second of `jfed.run`, the seconds of a round of a run, and means of the results."""
+    started = time.perf_counter()
+    results = jfed.run([_point()], range(seeds), progress=False)
+    seconds = time.perf_counter() - started
+    rounds = int((results["num_selected"].values > 0).sum())
+    steps, loss = float(results["num_steps"].sum()) / seeds, float(results["client_loss"].mean())
+    return {"rate": seeds / seconds, "round_s": seconds / rounds, "steps": steps, "loss": loss}
+
+
+def search() -> dict[str, float]:
     """Return the seconds that one search over tau takes."""
-    options = config.controller
-    params = jax.tree.map(jnp.asarray, options.params(configs.problem(config)))
+    options: Any = _point().config.controller
+    params = jax.tree.map(jnp.asarray, options.params(configs.problem(_point().config)))
     one, no = jnp.float32(1.0), jnp.bool_(False)
     start = adaptive.State(
         tau=jnp.int32(50), before=jnp.int32(0), spent=jnp.zeros(1), step=jnp.full(1, 0.013), exchange=jnp.full(1, 0.26),
@@ -89,4 +128,4 @@ def search_s(config: jfed.Config) -> float:
     many(start).block_until_ready()
     started = time.perf_counter()
     many(start).block_until_ready()
-    return (time.perf_counter() - started) / CALLS
+    return {"seconds": (time.perf_counter() - started) / CALLS}

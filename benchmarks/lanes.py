@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import report
-from benchmarks.rounds import CASES, CLIENTS, MOMENTUM, RATE, Case, setting
+from benchmarks.cases import BATCH, CLIENTS, MOMENTUM, RATE
+from benchmarks.local_round import setting
 from jfed.algorithms import local_sgd
 from jfed.core.types import Dims
 from jfed.engine.jobs import Carried, Data, Jobs
@@ -25,11 +26,12 @@ RUNS = {"cpu": (1, 4), "gpu": (1, 4, 16, 64), "tpu": (1, 4, 16, 64)}
 NETS = {"cpu": ("MLP 784-200-10",), "gpu": ("CNN e3cs-emnist", "CNN e3cs-cifar"), "tpu": ("CNN e3cs-emnist",)}
 
 
-def timed(case: Case, runs: int, lane: str, precision: str | None) -> tuple[Callable[[], float], int]:
+def timed(name: str, runs: int, lane: str, precision: str | None) -> tuple[Callable[[], float], int]:
     """Return a function that returns client-steps per second, and the bytes of temporaries."""
-    work = setting(case)
+    work = setting(name)
+    case = work.case
     model = classifier.make(case.options, case.inputs)
-    algorithm = local_sgd.Options().make(Dims(CLIENTS, CLIENTS, 45), losses.mean_loss(model))
+    algorithm = local_sgd.Options().make(Dims(CLIENTS, CLIENTS, BATCH), losses.mean_loss(model))
     params = local_sgd.Params(*(jnp.full(runs, x) for x in (RATE, MOMENTUM, 0.0)))
     weights, positions, sizes = (
         jax.tree.map(lambda x: jnp.repeat(x, runs, 0), x)
@@ -70,7 +72,7 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
         cells = [(lane, n, p) for lane in ("vmapped",) for n in RUNS[backend] for p in precisions]
         if backend == "cpu":
             cells.append(("sequential", 1, "default"))
-        made = [timed(CASES[name], n, lane, p) for lane, n, p in cells]
+        made = [timed(name, n, lane, p) for lane, n, p in cells]
         found = report.interleaved(repeats, *(once for once, _ in made))
         for (lane, n, precision), rates, (_, temporaries) in zip(cells, found, made, strict=True):
             case = f"{name}; {lane}, {n} run(s), {precision} precision"

@@ -1,7 +1,14 @@
-"""The simulation of a selection-only config alone, without the rest of `jfed.run`, for `selection` and `time_aware`."""
+"""Selection-only configs timed twice: the compiled simulation alone, and the whole of `jfed.run`.
 
+Blocks and devices are those that `jfed.run` would choose. A measurement repeats all seeds until a second has passed. It
+includes initial states, all rounds and the transfer of every round's record, but no compilation.
+"""
+
+import functools
+import importlib
 import time
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -11,34 +18,56 @@ from jfed.engine import simulate
 from jfed.engine.round import Record
 from jfed.runner import units
 
-
-def shared(seeds: int, block: int) -> tuple[int, int]:
-    """Return how many devices can share the seeds evenly, and the block size, at most the seeds of a device."""
-    devices = max(d for d in range(1, len(jax.devices()) + 1) if seeds % d == 0)
-    return devices, min(block, seeds // devices)
+LEAST_S = 1.0
 
 
-def simulation(config: jfed.Config, seeds: int, devices: int, block: int) -> Callable[[], tuple[float, Record]]:
-    """Return a function that runs all seeds once and returns seed-rounds per second and the sum of all records.
+def configured(module: str, name: str) -> jfed.Config:
+    """Return a config that a benchmark names in its CONFIGS."""
+    return importlib.import_module(f"benchmarks.{module}").CONFIGS[name]
 
-    The time includes initial states, all rounds and the transfer of every round's record, but not compilation, if the
-    function has run before.
-    """
-    whole = units.plan([jfed.Point(config, {})], range(seeds), units.Layout(block_size=block))
-    program = simulate.program(whole[0].spec, devices)
+
+@functools.cache
+def _simulation(module: str, name: str, seeds: int) -> tuple[Callable[[], Record], str]:
+    """Return a function that runs all seeds once and returns the mean of all records, and the layout in words."""
+    config = configured(module, name)
+    whole = units.plan([jfed.Point(config, {})], range(seeds), units.Layout())
+    devices = min(len(jax.devices()), len(whole))
     batches = [whole[i : i + devices] for i in range(0, len(whole), devices)]
+    batches[-1] += [whole[-1]] * (devices - len(batches[-1]))  # a spare device repeats the last block
+    program = simulate.program(whole[0].spec, devices)
     blocks = [jax.tree.map(lambda *xs: np.concatenate(xs), *(u.block() for u in batch)) for batch in batches]
     pool, chunk, rounds = whole[0].pool(devices), whole[0].spec.chunk_rounds, config.num_rounds
 
-    def once() -> tuple[float, Record]:
-        started, kept = time.perf_counter(), []
+    def once() -> Record:
+        kept = []
         for stacked in blocks:
             state = program.init(stacked)
             for start in range(1, rounds + 1, chunk):
                 when = simulate.clock(start, min(start + chunk, rounds + 1), rounds, 1)
                 state, record, _ = program.chunk(pool, stacked, state, when)
                 kept.append(jax.tree.map(lambda x, n=when.stop - when.start: np.asarray(x)[: int(n)].sum(), record))
-        rate = seeds * rounds / (time.perf_counter() - started)
-        return rate, jax.tree.map(lambda *xs: float(sum(xs)), *kept)
+        computed = len(blocks) * devices * whole[0].block_size * rounds  # with the copies that pad a block
+        return jax.tree.map(lambda *xs: float(sum(xs)) / computed, *kept)
 
-    return once
+    once()
+    return once, f"block {whole[0].block_size}, {devices} device{'s' if devices > 1 else ''}"
+
+
+def alone(module: str, name: str, seeds: int) -> dict[str, Any]:
+    """Return seed-rounds per second of the compiled simulation, its layout, and means of a round's record."""
+    once, layout = _simulation(module, name, seeds)
+    each, done, mean, started = seeds * configured(module, name).num_rounds, 0, None, time.perf_counter()
+    while mean is None or time.perf_counter() - started < LEAST_S:
+        mean, done = once(), done + each
+    rate, fields = done / (time.perf_counter() - started), ("num_selected", "num_succeeded", "round_time_s")
+    return {"rate": rate, "layout": layout} | {field: getattr(mean, field) for field in fields}
+
+
+def whole(module: str, name: str, seeds: int) -> dict[str, float]:
+    """Return seed-rounds per second of `jfed.run`: the simulation, and planning, checks and the resulting dataset."""
+    point = jfed.Point(configured(module, name), {"method": name})
+    done, started = 0, time.perf_counter()
+    while done == 0 or time.perf_counter() - started < LEAST_S:
+        jfed.run([point], range(seeds), progress=False)
+        done += seeds * point.config.num_rounds
+    return {"rate": done / (time.perf_counter() - started)}

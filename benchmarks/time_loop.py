@@ -1,4 +1,4 @@
-"""Selection-only RBCS-F and CS-UCB-Q as NumPy loops over the rounds of one seed: the baselines of `time_aware`.
+"""Selection-only RBCS-F and CS-UCB-Q as NumPy loops over the rounds of one seed: the peers of `time_aware`.
 
 They are written to be fast: all draws of a run in a few calls, rank-one updates of the selected clients' inverse Gram
 matrices, all time caps at once. Runs as a worker; needs NumPy alone.
@@ -94,13 +94,18 @@ LOOPS = {"rbcs_f": rbcs_f, "cs_ucb_q": cs_ucb_q}
 
 
 def main() -> None:
-    """Answer requests from standard input."""
+    """Answer requests from standard input: run seeds one after another until some seconds have passed."""
+    seed = 0
     for line in sys.stdin:
         request = json.loads(line)
-        loop = LOOPS[request.pop("loop")]
-        started = time.perf_counter()
-        spent, chosen = loop(**request)
-        print(json.dumps({"seconds": time.perf_counter() - started, "spent": spent, "chosen": chosen}), flush=True)
+        loop, seconds = LOOPS[request.pop("loop")], request.pop("seconds")
+        started, runs, spent, chosen = time.perf_counter(), 0, 0.0, 0
+        while runs == 0 or time.perf_counter() - started < seconds:
+            one = loop(seed=seed, **request)
+            spent, chosen, runs, seed = spent + one[0], chosen + one[1], runs + 1, seed + 1
+        done = runs * request["rounds"]
+        answer = {"rate": done / (time.perf_counter() - started), "spent": spent / done, "selected": chosen / done}
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,37 +1,63 @@
-"""Baselines in processes of their own, which answer one line of JSON with one line of JSON.
+"""Sides of a comparison in processes of their own, which answer one line of JSON with one line of JSON.
 
-A worker stays alive between repeats, so that both sides of a ratio can be measured in turn without its start-up
-time. OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE, which some machines set and which slow NumPy down, are unset for workers.
+A worker stays alive between repeats, so that both sides of a ratio can be measured in turn without its start-up time.
+It may be pinned to one core, so that no library can use a second one unseen. OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE,
+which some machines set and which slow NumPy down, are unset for workers.
 """
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+HERE = Path(__file__).parent
 UNSET = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
 
-class Worker:
-    """A script of this folder that serves requests; use it as a context manager."""
+def cores() -> list[int]:
+    """Return the numbers of the cores that this process may use."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
 
-    def __init__(self, script: str, python: str = sys.executable, **env: str) -> None:
-        self._command = [python, str(Path(__file__).parent / script)]
+
+@contextlib.contextmanager
+def pinned(core: int | None) -> Iterator[None]:
+    """Keep this thread, and the processes that it starts meanwhile, on one core, where the system can."""
+    if core is None or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+class Worker:
+    """A process that serves requests; use it as a context manager."""
+
+    def __init__(self, command: Sequence[str], core: int | None = None, **env: str) -> None:
+        self._command, self._core = list(command), core
         self._env = {k: v for k, v in os.environ.items() if k not in UNSET} | env
 
     def __enter__(self) -> "Worker":
         """Start the process."""
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, text=True, env=self._env)
+        with pinned(self._core):
+            self._process = subprocess.Popen(
+                self._command, stdin=pipe, stdout=pipe, text=True, env=self._env, cwd=HERE.parent
+            )
         return self
 
     def __exit__(self, *error: object) -> None:
         """End the process by closing its input."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=60)
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """Send one request and return its answer."""
@@ -49,15 +75,31 @@ class Worker:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self._command[-1]} ended without an answer (exit code {self._process.wait()}).")
+            raise RuntimeError(f"{' '.join(self._command)} ended without an answer (exit {self._process.wait()}).")
         return json.loads(line)
+
+
+def script(name: str, python: str = sys.executable, core: int | None = None, **env: str) -> Worker:
+    """Return a worker that runs a script of this folder, for interpreters that lack jfed."""
+    return Worker([python, str(HERE / name)], core, **env)
+
+
+def jfed(core: int | None = None) -> Worker:
+    """Return a worker that runs jfed: on one core with one device, else with a device on each core; see `serve`."""
+    return Worker([sys.executable, "-m", "benchmarks.serve"], core)
+
+
+def together(workers: Sequence[Worker], **request: Any) -> list[dict[str, Any]]:
+    """Send the same request to all workers and return their answers."""
+    for worker in workers:
+        worker.send(**request)
+    return [worker.receive() for worker in workers]
 
 
 def child(module: str, *args: str, **env: str) -> dict[str, Any]:
     """Run a module of this package once in a new process, and return its last line of output, which is JSON."""
     command = [sys.executable, "-m", f"benchmarks.{module}", *args]
-    root = Path(__file__).parent.parent
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | env, cwd=root, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | env, cwd=HERE.parent, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"benchmarks.{module} {' '.join(args)} failed:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
