@@ -17,7 +17,8 @@ from jfed.algorithms import local_sgd
 from jfed.core import ops, prng
 from jfed.core.learning import Answers
 from jfed.core.types import Dims
-from jfed.engine.lanes import LANES, Carried, Data, Jobs
+from jfed.engine.jobs import Carried, Data, Jobs
+from jfed.engine.lanes import LANES
 from jfed.engine.simulate import COMPILER_OPTIONS
 from jfed.models import classifier, losses
 

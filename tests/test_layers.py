@@ -29,8 +29,9 @@ CORE = {
     "core.pairs": {"core.once"},
     "core.cut": {"core.once", "core.pairs", "core.total"},
     "core.prng": {"core.types", "core.errors", "core.once"},
+    "core.mixing": {"core.once", "core.prng"},
     "core.options": {"core.types", "core.errors"},
-    "core.ops": {"core.cut", "core.pairs", "core.prng", "core.total"},
+    "core.ops": {"core.mixing", "core.cut", "core.pairs", "core.prng", "core.total"},
     "core.members": {"core.types", "core.errors", "core.interfaces", "core.options", "core.code"},
 }
 PLAIN = {"core.errors", "core.version"}  # usable without jax

@@ -22,7 +22,7 @@ from jfed.core import source
 
 # The rooms of members, and the array operations of the core, which decide their numbers.
 ROOMS = ("selectors", "envs", "controllers", "algorithms", "models", "data")
-SHARED = tuple(f"jfed.core.{name}" for name in ("cut", "once", "ops", "pairs", "prng", "rarely", "total"))
+SHARED = tuple(f"jfed.core.{name}" for name in ("cut", "mixing", "once", "ops", "pairs", "prng", "rarely", "total"))
 CORE = "jfed.core."
 
 

@@ -8,20 +8,18 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from jfed.core import prng
+from jfed.core import mixing, prng
 from jfed.core.cut import count as count
 from jfed.core.cut import first as first
 from jfed.core.cut import smallest as smallest
+from jfed.core.pairs import PAIRS, sums_below
 from jfed.core.pairs import order_of as order_of
-from jfed.core.pairs import sums_below
 from jfed.core.total import total as total
 
 Mask = Bool[Array, " n"]
-
-ALL_PAIRS = 1024  # with more entries, a sort is faster than comparing all pairs
 
 
 def where(mask: Bool[Array, "..."], new: Any, old: Any) -> Any:
@@ -81,7 +79,8 @@ def exact_inclusion(key: PRNGKeyArray, p: Float[Array, " n"], m: Int[Array, ""])
         m: number of entries to draw.
 
     Source: W. G. Madow, On the theory of systematic sampling II, Ann. Math. Stat. 20, 1949. The random
-    order is the usual remedy against pairs that can never be drawn together.
+    order is the usual remedy against pairs that can never be drawn together; that of many entries is pseudo-random
+    (`mixing`).
     """
     n = p.shape[0]
     unit = 1 << min(20, 30 - n.bit_length())
@@ -102,13 +101,11 @@ def exact_inclusion(key: PRNGKeyArray, p: Float[Array, " n"], m: Int[Array, ""])
 def _totals_in_random_order(key: PRNGKeyArray, values: Int[Array, " n"]) -> Int[Array, " n"]:
     """Return the total of the values before each entry, when entries are summed in a random order."""
     n = values.shape[0]
+    if n > PAIRS:
+        return mixing.totals_before(key, values)
     width = max(1, (n - 1).bit_length())
     place = (prng.words(key, n) >> width << width) | jnp.arange(n, dtype=jnp.uint32)  # distinct
-    if n <= ALL_PAIRS:
-        return sums_below(place, values)
-    order = lax.sort(place, is_stable=False) & jnp.uint32((1 << width) - 1)
-    own = values[order]
-    return jnp.zeros_like(values).at[order].set(jnp.cumsum(own) - own, unique_indices=True)
+    return sums_below(place, values)
 
 
 def first_slots(mask: Mask, slots: int) -> Int[Array, " slots"]:
