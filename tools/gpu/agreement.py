@@ -17,8 +17,10 @@ import jfed
 from jfed.core import ops, prng
 from jfed.core.once import once
 from jfed.core.total import total
-from tools.gpu.child import told
+from tools.gpu import machine
+from tools.gpu.child import Rows, told
 
+LANES = {"device": "vmapped", "cpu": "sequential"}  # of each side
 Answers = dict[str, NDArray[Any]]
 CLOSE = 2e-3  # of a loss or an accuracy, after rounds of training that round in other ways
 SEEDS = 8
@@ -222,4 +224,8 @@ def beside(a: NDArray[Any], b: NDArray[Any]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     asked = told(__doc__)
-    write(asked.out, "sequential", asked.small, asked.left)
+    if asked.out.name == "device":
+        table = Rows(asked.out.parent / "facts.csv")
+        for name, value in machine.facts():
+            table.add({"fact": name, "value": value})
+    write(asked.out, LANES[asked.out.name], asked.small, asked.left)

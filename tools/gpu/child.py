@@ -66,6 +66,8 @@ class Rows:
     def add(self, row: Mapping[str, Any]) -> None:
         """Add a row: to the file in full, to the screen in short."""
         begun = bool(self._columns)
+        if not begun:
+            print("  ".join(row), flush=True)
         self._columns = self._columns or list(row)
         with self._path.open("a", newline="") as file:
             writer = csv.DictWriter(file, self._columns)
