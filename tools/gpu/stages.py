@@ -83,7 +83,7 @@ def run(stage: Stage, place: Place, seconds: float, renew: Callable[[], None]) -
     end = time.monotonic() + seconds
     own = max(seconds - GRACE, 0.5 * seconds)
     with (folder / "log.txt").open("ab") as log:
-        # A group of its own, so that its children end with it; no session of its own, so that it ends with this one.
+        # A group of its own, so that its children end with it; not detached, so that it ends with this one.
         process = subprocess.Popen(
             place.command(stage, own), cwd=ROOT, env=place.env, stdin=subprocess.DEVNULL, stdout=log,
             stderr=subprocess.STDOUT, process_group=0,
