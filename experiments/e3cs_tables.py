@@ -37,12 +37,26 @@ class Time:
     Attributes:
         minutes: time limit for everything, compilation included.
         preset: paper: the stages of the published tables; quick: the same stages on the shipped digits, to try it out.
+        tables: the tables to make: emnist (Table II), cifar (Table III).
+        emnist: data set in place of EMNIST letters: a name or FILE.npz.
+        cifar: data set in place of CIFAR-10.
+        samples_per_client: images of a client, for a data set that has fewer than the published one.
+        num_rounds: rounds of every stage, to try it out.
+        num_stages: most stages; all by default.
+        load: Python files with data sets of your own; their names then work in the flags above.
         out: folder of results, tables and figures, with a folder per data set.
         data_dir: folder of the official files; $JFED_DATA_DIR by default.
     """
 
     minutes: float = 9.0
     preset: Literal["quick", "paper"] = "paper"
+    tables: tuple[Literal["emnist", "cifar"], ...] = ("emnist", "cifar")
+    emnist: str | None = None
+    cifar: str | None = None
+    samples_per_client: int | None = None
+    num_rounds: int | None = None
+    num_stages: int | None = None
+    load: tuple[Path, ...] = ()
     out: Path = Path("out/e3cs_tables")
     data_dir: str | None = None
 
@@ -50,10 +64,15 @@ class Time:
 def stages(asked: Time) -> list[Settings]:
     """Return the settings of each stage."""
     presets = {"emnist": emnist_e3cs.PRESETS[asked.preset], "cifar": cifar_e3cs.PRESETS[asked.preset]}
-    return [
-        replace(presets[name], out=asked.out / name, data_dir=asked.data_dir, **_kept(changes, asked.preset))
+    every = [
+        replace(
+            presets[name], out=asked.out / name, data_dir=asked.data_dir,
+            **_kept(changes, asked.preset) | _given(asked, name),
+        )
         for name, changes in STAGES
-    ]
+        if name in asked.tables
+    ]  # fmt: skip
+    return every[: asked.num_stages]
 
 
 def _kept(changes: Mapping[str, Any], preset: str) -> dict[str, Any]:
@@ -61,14 +80,23 @@ def _kept(changes: Mapping[str, Any], preset: str) -> dict[str, Any]:
     return {k: v for k, v in changes.items() if preset == "paper" or k not in ("num_rounds", "cohort_sizes")}
 
 
+def _given(asked: Time, name: str) -> dict[str, Any]:
+    """Return the settings that the flags change in all stages of a table."""
+    flags = {"dataset": getattr(asked, name)} | {k: getattr(asked, k) for k in ("samples_per_client", "num_rounds")}
+    return {k: v for k, v in flags.items() if v is not None} | {"load": asked.load}
+
+
 def within(asked: Time) -> None:
     """Run stage after stage until the time is up."""
     console, end = Console(), time.monotonic() + 60 * asked.minutes
     require(asked.minutes > 0, f"--minutes must be positive, found {asked.minutes:g}.")
+    require(len(asked.tables) > 0, "Give at least one of --tables.")
+    require(asked.num_stages is None or asked.num_stages >= 1, f"There is no stage among {asked.num_stages}.")
     console.print(f"{jax.devices()[0].device_kind}, {jax.device_count()} device(s), jax {jax.__version__}")
-    for number, settings in enumerate(stages(asked), 1):
+    every = stages(asked)
+    for number, settings in enumerate(every, 1):
         left = (end - time.monotonic()) / 60
-        console.rule(f"Stage {number} of {len(STAGES)}, {left:.1f} minutes left")
+        console.rule(f"Stage {number} of {len(every)}, {left:.1f} minutes left")
         try:
             main(replace(settings, minutes=max(left, 0.0)))
         except Unfinished as error:

@@ -1,6 +1,8 @@
 """Tiny settings that share compiled programs, and helpers of several test files."""
 
+import tarfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import chex
@@ -102,3 +104,9 @@ class Stepper:
 def unpack(record: Any, num_clients: int) -> np.ndarray:
     """Return the selected clients, (runs, K)."""
     return np.unpackbits(record.selected, axis=-1, count=num_clients).astype(bool)
+
+
+def names_in(path: Path) -> list[str]:
+    """Return the names of the files in a tar archive."""
+    with tarfile.open(path) as tar:
+        return sorted(tar.getnames())

@@ -184,6 +184,19 @@ def test_stages_of_the_tables_grow():
             assert fewer <= more and seeds <= more_seeds
 
 
+def test_tables_of_other_data_sets():
+    asked = e3cs_tables.Time(tables=("cifar",), cifar="digits", samples_per_client=10, num_rounds=3, num_stages=2)
+    stages = e3cs_tables.stages(asked)
+    assert len(stages) == 2 and {(s.dataset, s.samples_per_client, s.num_rounds) for s in stages} == {("digits", 10, 3)}
+    assert len(training.points(stages[0])) == 7
+    for changes, sentence in (
+        ({"tables": ()}, "Give at least one of --tables"),
+        ({"num_stages": 0}, "There is no stage among 0"),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            e3cs_tables.within(dataclasses.replace(asked, **changes))
+
+
 @pytest.mark.proof
 def test_tables_within_a_time(tmp_path, capsys):
     e3cs_tables.within(e3cs_tables.Time(minutes=0.01, preset="quick", out=tmp_path))

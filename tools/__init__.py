@@ -1,1 +1,1 @@
-"""Commands that write the generated documents."""
+"""Commands that write the generated documents, and commands for a borrowed accelerator."""
