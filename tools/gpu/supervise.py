@@ -68,7 +68,7 @@ def main(description: str | None, arguments: Sequence[str] | None = None) -> int
 
 
 def _asked(description: str | None, arguments: Sequence[str] | None) -> Any:
-    parser = argparse.ArgumentParser(prog="gpu_run.py", description=description)
+    parser = argparse.ArgumentParser(prog="python tools/gpu_run.py", description=description)
     parser.add_argument("--pack", type=Path, help="folder that `python -m tools.gpu_pack` made")
     parser.add_argument("--out", type=Path, required=True, help="folder for at most six files below 15 MiB each")
     parser.add_argument("--minutes", type=float, default=9.5, help="time for everything (9.5)")
