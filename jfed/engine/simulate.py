@@ -85,8 +85,8 @@ class Clock(NamedTuple):
 
 
 def clock(start: int, stop: int, horizon: int, eval_every: int) -> Clock:
-    """Return a clock from host numbers."""
-    return Clock(*(jnp.asarray(x, jnp.int32) for x in (start, stop, horizon, eval_every)))
+    """Return a clock from host numbers, as NumPy's, which a call takes faster than arrays on a device."""
+    return Clock(*(np.int32(x) for x in (start, stop, horizon, eval_every)))  # type: ignore[arg-type]
 
 
 class Program(NamedTuple):

@@ -124,8 +124,9 @@ def _compute(
         if done == saved[0].round:
             chunk = ahead.compiled(compiled.chunk, pool, block, state, when)
             if (unit.group, unit.block_size) not in host.fitting:  # only once: blocks of a size in use are not cut
-                for part in (chunk, ahead.compiled(compiled.finish, pool, block, state)):
-                    memory.check(part, devices, unit, host.layout)
+                memory.check(chunk, devices, unit, host.layout)
+                if spec.training is not None:
+                    memory.check(ahead.compiled(compiled.finish, pool, block, state), devices, unit, host.layout)
                 host.fitting.add((unit.group, unit.block_size))
         began = time.perf_counter()
         state, record, quality = compiled.chunk(pool, block, state, when)
