@@ -1,4 +1,4 @@
-"""Totals in a random order of many entries, on a CPU in a third of the time that sorting random words takes.
+"""Totals in a random order of many entries, on a CPU in less than a third of the time that sorting random words takes.
 
 The order is a pseudo-random permutation of the places 0, ..., 2^w - 1 by a Feistel network, whose rounds are keyed by
 random words. Places that no entry has count as nothing.

@@ -21,7 +21,7 @@ from jfed.core.types import Params
 from jfed.engine.jobs import Carried, Data, Jobs, at, blank, start
 
 PLACES = 0.25  # places per job: about half of the jobs have no steps, and the longest take twice the mean
-LEAST = 64  # places, if there are as many jobs: with fewer, a step costs launches rather than arithmetic
+LEAST = 64  # places, if as many jobs may return: with fewer, a step costs launches rather than arithmetic
 FULL = 256  # places of a block; a guess: no accelerator was at hand
 SHARE = 8  # a place in so many is exchanged at once
 IMAGES = 4096  # evaluated at once: the patches of a convolution with 64 channels then take some gigabytes
@@ -110,7 +110,7 @@ def runs(slots: int) -> int:
 
 def places_of(jobs: int) -> int:
     """Return the number of places for a number of jobs."""
-    return max(1, round(PLACES * jobs), min(jobs, LEAST))
+    return max(1, round(PLACES * jobs), min(jobs // 2, LEAST))  # about half of the jobs have no steps
 
 
 def each(f: Callable[..., Any], xs: Any, wanted: Bool[Array, " n"] | None = None, cost: int = 1) -> Any:

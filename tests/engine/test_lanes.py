@@ -197,6 +197,6 @@ def test_a_program_multiplies_with_that_precision(monkeypatch):
 
 
 def test_places_and_runs_fill_an_accelerator():
-    assert [vmapped.places_of(jobs) for jobs in (1, 32, 64, 1024)] == [1, 32, 64, 256]
+    assert [vmapped.places_of(jobs) for jobs in (1, 32, 64, 1024)] == [1, 16, 32, 256]
     assert [vmapped.runs(slots) for slots in (8, 32, 100, 5000)] == [128, 32, 10, 1]
     assert LANES["sequential"].runs(8) == 1

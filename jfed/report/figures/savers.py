@@ -1,6 +1,6 @@
 """Processes that save figures while the caller goes on.
 
-Saving a figure takes half a second, most of it for the layout and for the fonts of the PDF, and a report has a dozen.
+Saving a figure takes half a second, most of it for drawing and for the fonts of the PDF, and a report has a dozen.
 """
 
 import contextlib
