@@ -141,15 +141,20 @@ def counts(self, dims, good):
     return select
 
 
-def keeps(self, dims, good):
-    kept = []
+def keeping(wrapped):
+    """Return a part that keeps a value of each trace in a list, wrapped."""
 
-    def select(key, state, params, view):
-        state, cohort = good(key, state, params, view)
-        kept.append(state.latency_s * 2)
-        return state, cohort
+    def part(self, dims, good):
+        kept = []
 
-    return select
+        def select(key, state, params, view):
+            state, cohort = good(key, state, params, view)
+            kept.append(wrapped(state.latency_s * 2))
+            return state, cohort
+
+        return select
+
+    return part
 
 
 def everyone(self, dims, good):
@@ -208,7 +213,10 @@ SCHEMES = [
      toy(toys.ToyScheme, watch=lambda self, dims, good: lambda state: {"returned": state.returned})),
     ("pure", "another program when it is traced a second time", learner(
      lambda state, feedback: state._replace(latency_s=state.latency_s + np.random.uniform()))),  # noqa: NPY002
-    ("pure", "keeps a value of a trace in Python after it ends", toy(toys.ToyScheme, select=keeps)),
+    ("pure", "keeps a value of a trace in Python after it ends",
+     toy(toys.ToyScheme, select=keeping(lambda value: value))),
+    ("pure", "keeps a value of a trace in Python after it ends",  # of which jax's report fails
+     toy(toys.ToyScheme, select=keeping(lambda value: {"twice": value}))),
     ("pure", "calls back to Python or prints", scheme(
      lambda self, key, state, params, view, cohort: (jax.debug.print("{}", state.returned), cohort)[1])),
     ("static half", r"another member from the static half .* at chance = 0.45", scheme(
