@@ -31,6 +31,8 @@ CHECKED = [
 ]
 install_import_hook(CHECKED, "beartype.beartype")
 
+EMITTERS_ONLY = (0, 11)  # from this jax on, loops have one kind of emitter, and the flag that chooses it is an error
+
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_enable_compilation_cache", False)
 
@@ -61,6 +63,20 @@ def small_blocks(request):
         yield
 
 
+@pytest.fixture(scope="module")
+def as_in_use():
+    """Give the engine's programs the loops of use, from XLA's newer emitters: tests of their bits should have them."""
+    from jfed.engine import simulate
+
+    simulate.program.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        if jax.__version_info__ < EMITTERS_ONLY:
+            options = simulate.COMPILER_OPTIONS["cpu"] | {"xla_cpu_use_fusion_emitters": True}
+            patch.setitem(simulate.COMPILER_OPTIONS, "cpu", options)
+        yield
+    simulate.program.cache_clear()
+
+
 @pytest.fixture
 def types_unchecked():
     """Turn off the tests' own checks of types, which users do not have and which would refuse much of this first."""
@@ -75,12 +91,16 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_configure(config):
-    """Turn off XLA's optimisation, except with `-m proof`: the quick suite then compiles over three times faster.
+    """Turn off what takes XLA long, except with `-m proof`: optimisation, and with an older jax its newer emitters.
 
+    Without the one, the quick suite compiles over three times faster, and three times again without the other.
     Numbers are then rounded differently than in use, which once revealed a choice that depended on equal roundings.
     Without optimisation LLVM fails on some AVX-512 code ("Cannot select: SUBV_BROADCAST_LOAD"), hence AVX2.
     """
     if config.getoption("markexpr") != "proof":
-        isa = " --xla_cpu_max_isa=AVX2" if platform.machine().lower() in ("x86_64", "amd64") else ""
-        once = " --xla_cpu_parallel_codegen_split_count=1"  # each worker has one core
-        os.environ.setdefault("XLA_FLAGS", f"--xla_backend_optimization_level=0{isa}{once}")
+        flags = ["--xla_backend_optimization_level=0", "--xla_cpu_parallel_codegen_split_count=1"]  # a core per worker
+        if platform.machine().lower() in ("x86_64", "amd64"):
+            flags.append("--xla_cpu_max_isa=AVX2")
+        if jax.__version_info__ < EMITTERS_ONLY:
+            flags.append("--xla_cpu_use_fusion_emitters=false")
+        os.environ.setdefault("XLA_FLAGS", " ".join(flags))
