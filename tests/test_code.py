@@ -149,6 +149,16 @@ def test_a_member_of_jfed_depends_on_rooms_and_ops_and_nothing_else():
     assert "jfed.core.types" not in origin.modules  # the vocabulary decides no numbers
 
 
+def test_a_file_beside_a_script_is_no_part_of_jfed(tmp_path, monkeypatch):
+    kind = type(catalog.scheme("uniform"))
+    code._digest_of.cache_clear()
+    before = code.digest(kind), code.module_digest("jfed.selectors.uniform")
+    (tmp_path / "x.py").write_text("y = 1")  # jfed.core.ops uses x.ndim
+    monkeypatch.syspath_prepend(tmp_path)
+    code._digest_of.cache_clear()
+    assert (code.digest(kind), code.module_digest("jfed.selectors.uniform")) == before
+
+
 def test_the_members_of_jfed_have_digests_of_their_own():
     kinds = [kind for room in catalog.ROOMS for kind in catalog.members(room)]
     assert len(kinds) > 20 and len({code.digest(kind) for kind in kinds} - {None}) == len(kinds)

@@ -190,7 +190,7 @@ def _digest_of(text: bytes, name: str, package: str, modules: tuple[tuple[str, b
     tree, known = ast.parse(text), dict(modules)
     home, _, top = name.partition(":")
     own = tree.body if decides(home) else source.needed(tree, top)
-    roots = [*reached, *source.imported(own, package), *(() if decides(home) else SHARED)]
+    roots = [*reached, *_followed(home, source.imported(own, package)), *(() if decides(home) else SHARED)]
     texts = [source.normal(own)]
     for other in _closure(roots, known):
         texts += [other, _normal(known[other])]
@@ -222,9 +222,18 @@ def _closure(roots: Iterable[str], known: dict[str, bytes]) -> list[str]:
             if name in known or _read_ahead(name, known):
                 if name not in found:
                     found.add(name)
-                    todo += _imports(known[name], name.rpartition(".")[0])
+                    todo += _followed(name, _imports(known[name], name.rpartition(".")[0]))
                 break
     return sorted(found)
+
+
+def _followed(home: str, names: Iterable[str]) -> list[str]:
+    """Return the names in a module that may be modules which decide a member's numbers.
+
+    jfed imports no module of the user's: an `x.ndim` in one of its modules is not about the x.py beside a script. To
+    look for all such names on the disk takes most of the time of a digest, too.
+    """
+    return [name for name in names if home.split(".")[0] != "jfed" or name.split(".")[0] == "jfed"]
 
 
 def _read_ahead(name: str, known: dict[str, bytes]) -> bool:
