@@ -28,7 +28,7 @@ from jfed.engine.state import RunParams, RunState
 from jfed.models import classifier
 
 # By default LLVM uses vectors of 256 bits; a core without wider ones ignores this option.
-COMPILER_OPTIONS = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
+COMPILER_OPTIONS = {"cpu": {"xla_cpu_prefer_vector_width": 512, "xla_cpu_experimental_ynn_fusion_type": ""}}
 
 # What devices hold: parts of the runs, which are the first axis or, in records, the second; or copies of all.
 RUNS, ROUNDS, SHARED = PartitionSpec("block"), PartitionSpec(None, "block"), PartitionSpec()

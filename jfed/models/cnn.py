@@ -22,14 +22,15 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 from flax import linen
-from jax import Array
+from jax import Array, lax
 from jaxtyping import Float, PRNGKeyArray
 
 from jfed.core.errors import require
 from jfed.core.members import Name
 from jfed.core.options import static
 from jfed.models.classifier import Inputs, ModelOptions
-from jfed.models.conv import conv2d, max_pool
+from jfed.models.conv import Images, conv2d, max_pool
+from jfed.models.product import dense
 
 LRN_RADIUS, LRN_BIAS, LRN_ALPHA, LRN_BETA = 4, 1.0, 0.001 / 9, 0.75  # the public code of Wang et al.
 WANG_STD = WANG_BIAS = 0.1  # the same
@@ -144,15 +145,33 @@ class Cnn(linen.Module):
         x = x.transpose(3, 1, 2, 0).reshape(images.shape[0], -1)
         for i, width in enumerate((*o.hidden, self.num_classes)):
             kernel, bias = self._weights(f"dense_{i}", (x.shape[1], width), x.dtype)
-            x = x @ kernel + bias
+            x = dense(x, kernel) + bias
             x = linen.relu(x) if i < len(o.hidden) else x
         return x
 
 
-def local_response(
-    x: Float[Array, "channels height width batch"],
-) -> Float[Array, "channels height width batch"]:
+@jax.custom_vjp
+def local_response(x: Images) -> Images:
     """Return AlexNet's normalisation: each value over a power of the sum of squares in neighbouring channels."""
+    return _normalized(x)[0]
+
+
+def _nearby(x: Images) -> Images:
+    """Return the sum over neighbouring channels."""
     place = jnp.arange(x.shape[0])
     near = (jnp.abs(place[:, None] - place) <= LRN_RADIUS).astype(x.dtype)
-    return x / (LRN_BIAS + LRN_ALPHA * jnp.tensordot(near, x * x, 1)) ** LRN_BETA
+    return jnp.tensordot(near, x, 1)
+
+
+def _normalized(x: Images) -> tuple[Images, tuple[Images, Images]]:
+    root = lax.rsqrt(LRN_BIAS + LRN_ALPHA * _nearby(x * x))
+    return x * root * jnp.sqrt(root), (x, root)  # to the power of -3/4 by roots, which take a tenth of a power's time
+
+
+def _normalized_gradient(residual: tuple[Images, Images], g: Images) -> tuple[Images]:
+    x, root = residual
+    power = root * jnp.sqrt(root)
+    return (g * power - 2 * LRN_ALPHA * LRN_BETA * x * _nearby(g * x * power * root * root),)
+
+
+local_response.defvjp(_normalized, _normalized_gradient)

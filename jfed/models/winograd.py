@@ -3,21 +3,25 @@
 S. Winograd, "Arithmetic Complexity of Computations", SIAM 1980; A. Lavin and S. Gray, "Fast Algorithms for
 Convolutional Neural Networks", CVPR 2016.
 
-*Notation.* r: side of the kernel; m: side of an output tile; n = m + r - 1 = 6: side of an input tile. An output tile
-is
+*Notation.* r: side of the kernel; m: side of an output tile; n = m + r - 1, 6 or 8: side of an input tile. An output
+tile is
 
     A^T [(G g G^T) * (B^T d B)] A
 
-for a kernel g and an input tile d: one product of channels for each of the 36 entries of a tile, where a direct
-convolution makes m^2 r^2: 100 for r = 5, 144 for r = 3. The matrices evaluate and interpolate polynomials at 0, 1, -1,
-2, -2 and infinity. Numbers grow on the way, so that float32 is less exact than in a direct convolution.
+for a kernel g and an input tile d: one product of channels for each of the n^2 entries of a tile, where a direct
+convolution makes m^2 r^2. For r = 5 these are 36 for 100 (n = 6), or 64 for 400 (n = 8). The matrices evaluate and
+interpolate polynomials at n - 1 points and at infinity. Numbers grow on the way, so that float32 is less exact than in
+a direct convolution.
 
-Each transform has a stage for rows and one for columns, with a barrier between them: XLA would otherwise fuse both into
-36 loops that compute the first stage again and again.
+Each transform has a stage for rows and one for columns. XLA would fuse both, and compute the first again for each
+result of the second. A barrier, or a product with a small matrix, keeps them apart.
 """
 
 import functools
+import math
 from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,17 +29,39 @@ import numpy as np
 from jax import Array, lax
 from jaxtyping import Float
 
-TILE = 6  # n
-POINTS = np.array([0.0, 1.0, -1.0, 2.0, -2.0])
-INPUT = np.array(  # B^T
-    [[4, 0, -5, 0, 1, 0], [0, -4, -4, 1, 1, 0], [0, 4, -4, -1, 1, 0],
-     [0, -2, -1, 2, 1, 0], [0, 2, -1, -2, 1, 0], [0, 4, 0, -5, 0, 1]]
-)  # fmt: skip
+POINTS = [Fraction(p) for p in ("0", "1", "-1", "2", "-2", "1/2", "-1/2")]
+TILES = (6, 8)  # n
 SIDES = (3, 4, 5)  # of kernels
 CHANNELS = 32  # with fewer the transforms cost more than they save
 
 Images = Float[Array, "_ _ _ _"]  # channels, height, width, batch
-Tiles = Float[Array, "36 channels tiles"]
+Tiles = Float[Array, "entries channels tiles"]
+
+
+class Form(NamedTuple):
+    """The sides of tiles and kernel.
+
+    Attributes:
+        tile: n.
+        side: r.
+    """
+
+    tile: int
+    side: int
+
+    @property
+    def wide(self) -> int:
+        """Return m, the side of an output tile, which is the step between tiles."""
+        return self.tile - self.side + 1
+
+    @property
+    def reach(self) -> int:
+        """Return how many steps an input tile covers."""
+        return -(-self.tile // self.wide)
+
+    def products(self, height: int, width: int) -> int:
+        """Return the number of products of channels for an output of this size."""
+        return math.prod(-(-size // self.wide) for size in (height, width)) * self.tile**2
 
 
 def suits(kernel: Float[Array, "rows columns inputs outputs"]) -> bool:
@@ -48,30 +74,37 @@ def conv2d(
     x: Float[Array, "inputs _ _ batch"], kernel: Float[Array, "side side inputs outputs"]
 ) -> Float[Array, "outputs _ _ batch"]:
     """Return the cross-correlation with stride 1 and no padding, as `conv.conv2d` does."""
-    side, wide = kernel.shape[0], TILE + 1 - kernel.shape[0]
+    side = kernel.shape[0]
     height, width = x.shape[1] - side + 1, x.shape[2] - side + 1
-    over = [wide * (-(-size // wide) + _reach(wide) - 1) for size in (height, width)]  # whole tiles, and whole steps
+    # of equals the smaller tile, which is more exact
+    form = min((Form(tile, side) for tile in TILES), key=lambda form: form.products(height, width))
+    over = [form.wide * (-(-size // form.wide) + form.reach - 1) for size in (height, width)]  # whole tiles and steps
     padded = jnp.pad(x, ((0, 0), (0, over[0] - x.shape[1]), (0, over[1] - x.shape[2]), (0, 0)))
-    return _tiled(padded, kernel)[:, :height, :width]
+    return _tiled(form, padded, kernel)[:, :height, :width]
 
 
-def _reach(wide: int) -> int:
-    """Return how many steps of an output tile an input tile covers."""
-    return -(-TILE // wide)
+def _expanded(roots: Sequence[Fraction]) -> list[Fraction]:
+    """Return the coefficients of the polynomial with these roots and leading coefficient 1, the constant first."""
+    found = [Fraction(1)]
+    for root in roots:
+        found = [a - root * b for a, b in zip([Fraction(0), *found], [*found, Fraction(0)], strict=True)]
+    return found
 
 
 @functools.cache
-def _matrices(side: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return G, (n, r), and A^T, (m, n)."""
-    wide = TILE + 1 - side
-    scale = np.array([1 / 4, -1 / 6, -1 / 6, 1 / 24, 1 / 24])
-    kernel = np.zeros((TILE, side))
-    kernel[:-1] = scale[:, None] * POINTS[:, None] ** np.arange(side)
-    kernel[-1, -1] = 1
-    output = np.zeros((wide, TILE))
-    output[:, :-1] = POINTS ** np.arange(wide)[:, None]
-    output[-1, -1] = 1
-    return kernel, output
+def _matrices(form: Form) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return A^T, (m, n), G, (n, r), and B^T, (n, n), of the Toom-Cook algorithm."""
+    points = POINTS[: form.tile - 1]
+    output = [[p**power for p in points] + [int(power == form.wide - 1)] for power in range(form.wide)]
+    kernel, inputs = [], []
+    for p in points:
+        others = [q for q in points if q != p]
+        scale = math.prod(p - q for q in others)
+        kernel.append([p**power / scale for power in range(form.side)])
+        inputs.append([*_expanded(others), 0])
+    kernel.append([0] * (form.side - 1) + [1])
+    inputs.append(_expanded(points))
+    return np.array(output, float), np.array(kernel, float), np.array(inputs, float)
 
 
 def _mixed(weights: np.ndarray, parts: Sequence[Array]) -> Array:
@@ -82,105 +115,100 @@ def _mixed(weights: np.ndarray, parts: Sequence[Array]) -> Array:
     return functools.reduce(jnp.add, terms)
 
 
-def _apart(tree: Sequence[Array]) -> list[Array]:
-    return list(lax.optimization_barrier(tuple(tree)))
+def _apart(x: Array) -> Array:
+    return lax.optimization_barrier(x)
 
 
-def _of_kernel(kernel: Float[Array, "side side inputs outputs"]) -> Float[Array, "36 outputs inputs"]:
+def _along_first(matrix: np.ndarray, x: Array) -> Array:
+    """Return the product of a matrix and the first axis of `x`, which XLA computes once."""
+    return (jnp.asarray(matrix, x.dtype) @ x.reshape(x.shape[0], -1)).reshape(len(matrix), *x.shape[1:])
+
+
+def _of_kernel(form: Form, kernel: Float[Array, "side side inputs outputs"]) -> Float[Array, "entries outputs inputs"]:
     """Return G g G^T."""
-    g = jnp.asarray(_matrices(kernel.shape[0])[0], kernel.dtype)
+    g = jnp.asarray(_matrices(form)[1], kernel.dtype)
     both = jnp.einsum("ui,vj,ijco->uvoc", g, g, kernel)
-    return both.reshape(TILE * TILE, kernel.shape[3], kernel.shape[2])
+    return _apart(both.reshape(form.tile**2, kernel.shape[3], kernel.shape[2]))
 
 
-def _of_input(x: Images, wide: int) -> Tiles:
+def _of_input(form: Form, x: Images) -> Tiles:
     """Return B^T d B of all tiles."""
+    wide, matrix = form.wide, _matrices(form)[2]
     channels, height, width, batch = x.shape
-    down, across = height // wide - _reach(wide) + 1, width // wide - _reach(wide) + 1
+    down, across = height // wide - form.reach + 1, width // wide - form.reach + 1
     phases = x.reshape(channels, height // wide, wide, width // wide, wide, batch)
-    lines = [phases[:, i // wide : i // wide + down, i % wide] for i in range(TILE)]
-    (rows,) = _apart([jnp.stack([_mixed(INPUT[u], lines) for u in range(TILE)])])
-    places = [rows[:, :, :, j // wide : j // wide + across, j % wide] for j in range(TILE)]
-    both = jnp.stack([_mixed(INPUT[v], places) for v in range(TILE)], 1)
-    (tiles,) = _apart([both.reshape(TILE * TILE, channels, -1)])
-    return tiles
+    lines = [phases[:, i // wide : i // wide + down, i % wide] for i in range(form.tile)]
+    rows = _apart(jnp.stack([_mixed(weights, lines) for weights in matrix]))
+    places = [rows[:, :, :, j // wide : j // wide + across, j % wide] for j in range(form.tile)]
+    both = jnp.stack([_mixed(weights, places) for weights in matrix], 1)
+    return _apart(both.reshape(form.tile**2, channels, -1))
 
 
-def _input_gradient(tiles: Sequence[Array], shape: tuple[int, ...], wide: int) -> Images:
+def _input_gradient(form: Form, tiles: Tiles, shape: tuple[int, ...]) -> Images:
     """Return the transpose of `_of_input`: gradients of overlapping tiles, added up."""
+    wide, reach, matrix = form.wide, form.reach, _matrices(form)[2].T
     channels, height, width, batch = shape
-    reach = _reach(wide)
     down, across = height // wide - reach + 1, width // wide - reach + 1
-    parts = [tile.reshape(channels, down, across, batch) for tile in tiles]
 
-    def spread(parts: Sequence[Array], axis: int) -> Array:
-        """Return the lines of the input along an axis: those of one phase are one step apart."""
-        lines = []
+    def together(lines: Array, axis: int) -> Array:
+        """Return the lines of an input along an axis, from those of tiles, which come first."""
+        phases = []
         for phase in range(wide):
             found = []
-            for step in range(reach):
-                if (place := wide * step + phase) < TILE:
-                    around = [(0, 0)] * parts[0].ndim
-                    around[axis] = (step, reach - 1 - step)
-                    found.append(jnp.pad(_mixed(INPUT[:, place], parts), around))
-            lines.append(functools.reduce(jnp.add, found))
-        return jnp.stack(lines, axis + 1)
+            for step, place in enumerate(range(phase, form.tile, wide)):
+                around = [(0, 0)] * (lines.ndim - 1)
+                around[axis] = (step, reach - 1 - step)
+                found.append(jnp.pad(lines[place], around))
+            phases.append(functools.reduce(jnp.add, found))
+        return jnp.stack(phases, axis + 1)
 
-    rows = _apart([spread(parts[TILE * u : TILE * (u + 1)], 2) for u in range(TILE)])
-    return spread(rows, 1).reshape(shape)
+    rows = _along_first(matrix, tiles.reshape(form.tile, form.tile, channels, down, across, batch))
+    columns = _along_first(matrix, together(rows, 2).reshape(form.tile, channels, height, across, batch))
+    return _apart(together(columns, 2).reshape(shape))
 
 
-def _output(products: Sequence[Array], down: int, across: int, side: int) -> Images:
+def _output(form: Form, products: Tiles, down: int, across: int) -> Images:
     """Return A^T M A of all tiles, put together."""
-    matrix, outputs = _matrices(side)[1], products[0].shape[0]
-    parts = [product.reshape(outputs, down, across, -1) for product in products]
-    wide = len(matrix)
-    rows = _apart([_mixed(row, parts[v::TILE]) for row in matrix for v in range(TILE)])
-    lines = [jnp.stack([_mixed(row, rows[TILE * a : TILE * (a + 1)]) for row in matrix], 3) for a in range(wide)]
-    return jnp.stack(lines, 2).reshape(outputs, wide * down, wide * across, -1)
+    matrix, outputs, wide = _matrices(form)[0], products.shape[1], form.wide
+    rows = _along_first(matrix, products.reshape(form.tile, form.tile, outputs, down, across, -1))
+    both = [[_mixed(weights, list(row)) for weights in matrix] for row in rows]
+    lines = jnp.stack([jnp.stack(row, 3) for row in both], 2)
+    return _apart(lines.reshape(outputs, wide * down, wide * across, -1))
 
 
-def _output_gradient(g: Images, side: int) -> Tiles:
+def _output_gradient(form: Form, g: Images) -> Tiles:
     """Return the transpose of `_output`."""
-    matrix = _matrices(side)[1]
-    wide = len(matrix)
+    matrix, wide = _matrices(form)[0].T, form.wide
     outputs, height, width, batch = g.shape
     phases = g.reshape(outputs, height // wide, wide, width // wide, wide, batch)
-    (rows,) = _apart([jnp.stack([_mixed(matrix[:, u], [phases[:, :, a] for a in range(wide)]) for u in range(TILE)])])
-    both = jnp.stack([_mixed(matrix[:, v], [rows[:, :, :, :, b] for b in range(wide)]) for v in range(TILE)], 1)
-    (tiles,) = _apart([both.reshape(TILE * TILE, outputs, -1)])
-    return tiles
+    rows = _apart(jnp.stack([_mixed(weights, [phases[:, :, a] for a in range(wide)]) for weights in matrix]))
+    both = jnp.stack([_mixed(weights, [rows[:, :, :, :, b] for b in range(wide)]) for weights in matrix], 1)
+    return _apart(both.reshape(form.tile**2, outputs, -1))
 
 
-@jax.custom_vjp
-def _tiled(x: Images, kernel: Float[Array, "side side inputs outputs"]) -> Images:
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _tiled(form: Form, x: Images, kernel: Float[Array, "side side inputs outputs"]) -> Images:
     """Return the convolution of images that whole tiles cover."""
-    return _tiled_forward(x, kernel)[0]
+    return _forward(form, x, kernel)[0]
 
 
-def _tiled_forward(x: Images, kernel: Array) -> tuple[Images, tuple[Tiles, Array, Array]]:
-    side = kernel.shape[0]
-    wide = TILE + 1 - side
-    down, across = (size // wide - _reach(wide) + 1 for size in x.shape[1:3])
-    (weights,), tiles = _apart([_of_kernel(kernel)]), _of_input(x, wide)
-    products = _apart([weights[p] @ tiles[p] for p in range(TILE * TILE)])  # one batched product is slower on a CPU
-    (y,) = _apart([_output(products, down, across, side)])
-    return y, (tiles, weights, kernel)
+def _forward(form: Form, x: Images, kernel: Array) -> tuple[Images, tuple[Tiles, Array]]:
+    down, across = (size // form.wide - form.reach + 1 for size in x.shape[1:3])
+    weights, tiles = _of_kernel(form, kernel), _of_input(form, x)
+    products = jnp.einsum("poi,pit->pot", weights, tiles)
+    return _output(form, products, down, across), (tiles, weights)
 
 
-def _tiled_backward(residual: tuple[Tiles, Array, Array], g: Images) -> tuple[Images, Array]:
-    tiles, weights, kernel = residual
-    side, inputs = kernel.shape[0], kernel.shape[2]
-    wide = TILE + 1 - side
-    (g,) = _apart([g])
-    told = _output_gradient(g, side)
-    d_weights = jnp.stack([told[p] @ tiles[p].T for p in range(TILE * TILE)]).reshape(TILE, TILE, -1, inputs)
-    matrix = jnp.asarray(_matrices(side)[0], g.dtype)
+def _backward(form: Form, residual: tuple[Tiles, Array], g: Images) -> tuple[Images, Array]:
+    tiles, weights = residual
+    told = _output_gradient(form, _apart(g))
+    inputs = tiles.shape[1]
+    d_weights = jnp.einsum("pot,pit->poi", told, tiles).reshape(form.tile, form.tile, -1, inputs)
+    matrix = jnp.asarray(_matrices(form)[1], g.dtype)
     d_kernel = jnp.einsum("ui,vj,uvoc->ijco", matrix, matrix, d_weights)
-    spread = _apart([weights[p].T @ told[p] for p in range(TILE * TILE)])
-    shape = (inputs, *(size + wide * (_reach(wide) - 1) for size in g.shape[1:3]), g.shape[3])
-    (d_x,) = _apart([_input_gradient(spread, shape, wide)])
-    return d_x, d_kernel
+    spread = jnp.einsum("poi,pot->pit", weights, told)
+    shape = (inputs, *(size + form.wide * (form.reach - 1) for size in g.shape[1:3]), g.shape[3])
+    return _input_gradient(form, spread, shape), d_kernel
 
 
-_tiled.defvjp(_tiled_forward, _tiled_backward)
+_tiled.defvjp(_forward, _backward)
