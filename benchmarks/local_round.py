@@ -17,9 +17,9 @@ from jfed.algorithms import local_sgd
 from jfed.core import ops, prng
 from jfed.core.learning import Answers
 from jfed.core.types import Dims
+from jfed.engine import compiler
 from jfed.engine.jobs import Carried, Data, Jobs
 from jfed.engine.lanes import LANES
-from jfed.engine.simulate import COMPILER_OPTIONS
 from jfed.models import classifier, losses
 
 
@@ -74,7 +74,7 @@ def setting(name: str) -> Setting:
         mesh = Mesh(np.array(jax.devices()[:devices]), ("run",))
         specs = (runs, per_run, shared, runs)
         mapped = jax.shard_map(round_of_one, mesh=mesh, in_specs=specs, out_specs=runs, check_vma=False)
-        return jax.jit(mapped, compiler_options=COMPILER_OPTIONS.get(jax.default_backend()))
+        return jax.jit(mapped, compiler_options=compiler.options(case.options.wide_products))
 
     return Setting(case, train, jax.tree.map(lambda x: x[None], weights), data, job_keys)
 

@@ -22,7 +22,7 @@ from benchmarks import report, workers
 from benchmarks.cases import CASES, total_steps
 from benchmarks.simulation import LEAST_S, configured
 from jfed.core import prng
-from jfed.engine.simulate import COMPILER_OPTIONS
+from jfed.engine import compiler
 
 SIDE = 1024
 SEEDS = 64
@@ -93,7 +93,7 @@ def _rate(function: Callable[[], Any], done: float) -> dict[str, float]:
 @functools.cache
 def _product() -> Callable[[], Any]:
     a, b = (jnp.asarray(np.random.default_rng(i).random((SIDE, SIDE)), jnp.float32) for i in range(2))
-    compiled = jax.jit(jnp.matmul)
+    compiled = jax.jit(jnp.matmul, compiler_options=compiler.options(wide_products=True))
     return lambda: compiled(a, b)
 
 
@@ -113,7 +113,7 @@ def _arithmetic(runs: int, clients: int, rounds: int) -> Callable[[], Any]:
 
         return jax.lax.fori_loop(0, rounds, body, jnp.zeros(clients))
 
-    compiled = jax.jit(jax.vmap(one), compiler_options=COMPILER_OPTIONS.get(jax.default_backend()))
+    compiled = jax.jit(jax.vmap(one), compiler_options=compiler.options(wide_products=False))
     keys = jax.random.split(jax.random.key(0), runs)
     return lambda: compiled(keys)
 

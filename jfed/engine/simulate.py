@@ -18,7 +18,7 @@ from jaxtyping import Int
 
 from jfed.core import prng
 from jfed.core.types import Probe, Weights
-from jfed.engine import ending
+from jfed.engine import compiler, ending
 from jfed.engine.evaluate import Quality, client_quality, finite, test_quality
 from jfed.engine.jobs import Data
 from jfed.engine.lanes import LANES
@@ -26,9 +26,6 @@ from jfed.engine.round import Record, make_init, make_round, watched
 from jfed.engine.spec import Spec, build
 from jfed.engine.state import RunParams, RunState
 from jfed.models import classifier
-
-# By default LLVM uses vectors of 256 bits; a core without wider ones ignores this option.
-COMPILER_OPTIONS = {"cpu": {"xla_cpu_prefer_vector_width": 512, "xla_cpu_experimental_ynn_fusion_type": ""}}
 
 # What devices hold: parts of the runs, which are the first axis or, in records, the second; or copies of all.
 RUNS, ROUNDS, SHARED = PartitionSpec("block"), PartitionSpec(None, "block"), PartitionSpec()
@@ -131,8 +128,13 @@ def products() -> str | None:
     return set_ or (None if jax.default_backend() == "cpu" else "highest")
 
 
-def _compiled(num_devices: int, f: Callable[..., Any], ins: Any, outs: Any, donate: tuple[int, ...] = ()) -> Any:
-    """Return a function that is compiled on its first call; each device does its part of the runs."""
+def _compiled(
+    num_devices: int, f: Callable[..., Any], ins: Any, outs: Any, donate: tuple[int, ...] = (), wide: bool = False
+) -> Any:
+    """Return a function that is compiled on its first call; each device does its part of the runs.
+
+    Whether its matrix products are wide is for `compiler.options`.
+    """
     mesh = Mesh(np.array(jax.devices()[:num_devices]), ("block",))
 
     def precise(*args: Any) -> Any:
@@ -140,7 +142,7 @@ def _compiled(num_devices: int, f: Callable[..., Any], ins: Any, outs: Any, dona
             return f(*args)
 
     mapped = jax.shard_map(precise, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
-    return jax.jit(mapped, donate_argnums=donate, compiler_options=COMPILER_OPTIONS.get(jax.default_backend()))
+    return jax.jit(mapped, donate_argnums=donate, compiler_options=compiler.options(wide))
 
 
 @functools.lru_cache(maxsize=64)
@@ -161,6 +163,7 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
     parts, lane = build(spec), LANES[spec.lane]
     one_round = jax.jit(make_round(spec), inline=True)  # the chunk takes it twice: jit traces it once
     model, training, ends = parts.model, spec.training is not None, ending.of(parts.controller)
+    wide = spec.training is not None and spec.training.model.wide_products
 
     def begin(block: Block, weights: Weights) -> RunState:
         keys = jax.vmap(prng.keys)(block.seeds)
@@ -244,6 +247,6 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
     return Program(
         init=functools.partial(init, lambda f, *args: f(*args)),
         shapes=functools.partial(init, jax.eval_shape),
-        chunk=_compiled(num_devices, chunk, (SHARED, RUNS, RUNS, SHARED), (RUNS, ROUNDS, ROUNDS), donate=(2,)),
-        finish=_compiled(num_devices, finish, (SHARED, RUNS, RUNS), RUNS),
+        chunk=_compiled(num_devices, chunk, (SHARED, RUNS, RUNS, SHARED), (RUNS, ROUNDS, ROUNDS), (2,), wide),
+        finish=_compiled(num_devices, finish, (SHARED, RUNS, RUNS), RUNS, wide=wide),
     )

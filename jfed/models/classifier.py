@@ -51,6 +51,14 @@ class ModelOptions(MemberOptions):
 
     scaling: Scaling = dataclasses.field(default="dataset", kw_only=True, metadata=STATIC)
 
+    @property
+    def wide_products(self) -> bool:
+        """Whether most of the network's time goes into products that are wide in all directions, not a few columns.
+
+        On a CPU XLA then multiplies by another library; either is right, one is faster.
+        """
+        return False
+
     @abc.abstractmethod
     def module(self, inputs: Inputs) -> linen.Module:
         """Return the flax module, scaled images to logits; raise `ConfigError` if the options do not fit the inputs."""

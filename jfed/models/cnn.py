@@ -74,6 +74,11 @@ class Options(ModelOptions):
     normalize: bool = static(False)
     start: Literal["pytorch", "wang"] = static("pytorch")
 
+    @property
+    def wide_products(self) -> bool:
+        """True."""
+        return True
+
     def module(self, inputs: Inputs) -> linen.Module:
         """Return the flax module."""
         sizes = (*self.channels, *self.hidden, self.kernel, self.pool, self.pool_stride)

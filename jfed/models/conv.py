@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jaxtyping import Float
 
+from jfed.core.once import once
 from jfed.models import winograd
 
 Images = Float[Array, "_ _ _ _"]  # channels, height, width, batch
@@ -117,7 +118,7 @@ _max_pool = jax.custom_vjp(_pooled, nondiff_argnums=(1, 2))
 
 
 def _max_pool_forward(x: Images, window: int, stride: int) -> tuple[Images, tuple[Images, Images]]:
-    largest = _pooled(x, window, stride)
+    largest = once(_pooled(x, window, stride))
     return largest, (x, largest)
 
 

@@ -24,6 +24,11 @@ class Options(ModelOptions):
 
     hidden: tuple[int, ...] = static(())
 
+    @property
+    def wide_products(self) -> bool:
+        """Whether there is a hidden layer."""
+        return bool(self.hidden)
+
     def module(self, inputs: Inputs) -> linen.Module:
         """Return the flax module."""
         require(all(w >= 1 for w in self.hidden), f"Hidden layers need at least one unit, found {self.hidden}.")

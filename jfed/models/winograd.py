@@ -80,7 +80,8 @@ def conv2d(
     form = min((Form(tile, side) for tile in TILES), key=lambda form: form.products(height, width))
     over = [form.wide * (-(-size // form.wide) + form.reach - 1) for size in (height, width)]  # whole tiles and steps
     padded = jnp.pad(x, ((0, 0), (0, over[0] - x.shape[1]), (0, over[1] - x.shape[2]), (0, 0)))
-    return _tiled(form, padded, kernel)[:, :height, :width]
+    y: Images = _tiled(form, padded, kernel)
+    return y[:, :height, :width]
 
 
 def _expanded(roots: Sequence[Fraction]) -> list[Fraction]:

@@ -12,6 +12,25 @@ from jfed.models import conv, winograd
 SIZES = [(6, 6), (9, 13), (14, 14)]  # one tile or less, and sizes that whole tiles do not fill
 
 
+def test_tiles_are_chosen_by_their_products(monkeypatch):
+    assert winograd.Form(8, 5).products(10, 10) == 9 * 64 and winograd.Form(6, 5).products(10, 10) == 25 * 36
+    chosen = []
+    monkeypatch.setattr(winograd, "_tiled", lambda form, x, kernel: chosen.append(form) or x)
+    for side, size in ((5, 14), (3, 10), (5, 7)):  # outputs of 10, 8 and 3
+        winograd.conv2d(jnp.zeros((1, size, size, 1)), jnp.zeros((side, side, 1, 1)))
+    assert chosen == [(8, 5), (6, 3), (8, 5)]
+
+
+@pytest.mark.parametrize("side", winograd.SIDES)
+@pytest.mark.parametrize("tile", winograd.TILES)
+def test_matrices_filter_exactly_along_one_axis(side, tile):
+    """A^T ((G g) * (B^T d)) is the correlation of d with g."""
+    output, kernel, inputs = winograd._matrices(winograd.Form(tile, side))
+    rng = np.random.default_rng(tile)
+    g, d = rng.normal(size=side), rng.normal(size=tile)
+    np.testing.assert_allclose(output @ ((kernel @ g) * (inputs @ d)), np.correlate(d, g, "valid"), atol=1e-12)
+
+
 def case(side, size, inputs=3, outputs=4, batch=2):
     rng = np.random.default_rng(side)
     x = rng.normal(size=(inputs, *size, batch))
