@@ -1,5 +1,7 @@
-"""Compilation of programs before they are used: while signals are handled, or while another group is computed."""
+"""Preparation: programs are compiled while signals are handled or another group is computed; libraries are imported."""
 
+import functools
+import importlib
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +30,12 @@ def compiled(function: Any, *args: Any) -> Any:
     lowered, made = function.lower(*args), []
     until(beside(lambda: made.append(lowered.compile())))
     return made[0] if made else None
+
+
+@functools.cache
+def libraries() -> None:
+    """Import what puts results together, once, while the devices compute."""
+    importlib.import_module("xarray")
 
 
 def begin(group: Sequence[Unit]) -> threading.Event:
