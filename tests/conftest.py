@@ -66,13 +66,13 @@ def small_blocks(request):
 @pytest.fixture(scope="module")
 def as_in_use():
     """Give the engine's programs the loops of use, from XLA's newer emitters: tests of their bits should have them."""
-    from jfed.engine import simulate
+    from jfed.engine import compiler, simulate
 
     simulate.program.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         if jax.__version_info__ < EMITTERS_ONLY:
-            options = simulate.COMPILER_OPTIONS["cpu"] | {"xla_cpu_use_fusion_emitters": True}
-            patch.setitem(simulate.COMPILER_OPTIONS, "cpu", options)
+            options = compiler.ALWAYS["cpu"] | {"xla_cpu_use_fusion_emitters": True}
+            patch.setitem(compiler.ALWAYS, "cpu", options)
         yield
     simulate.program.cache_clear()
 

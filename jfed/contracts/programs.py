@@ -154,7 +154,7 @@ def _old_objects_aside() -> Iterator[None]:
     """Put all objects that exist out of the garbage collector's sight.
 
     After each trace jax collects garbage and looks through all objects for values of that trace, which are younger.
-    With the objects of a session that has run for long, this takes longer than all else in the contract of a scheme.
+    With the objects of a session that has run for long, this takes most of the time of the rule.
     """
     if gc.get_freeze_count():  # somebody else has put some aside, and wants them to stay there
         yield
