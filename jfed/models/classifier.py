@@ -53,9 +53,10 @@ class ModelOptions(MemberOptions):
 
     @property
     def wide_products(self) -> bool:
-        """Whether most of the network's time goes into products that are wide in all directions, not a few columns.
+        """Return whether most of the network's time goes into products that are wide in all directions.
 
-        On a CPU XLA then multiplies by another library; either is right, one is faster.
+        On a CPU XLA then multiplies matrices by Eigen, which is faster for such products and slower for those with a
+        few columns; both are right.
         """
         return False
 

@@ -76,7 +76,7 @@ class Options(ModelOptions):
 
     @property
     def wide_products(self) -> bool:
-        """True."""
+        """Return True: the time goes into convolutions."""
         return True
 
     def module(self, inputs: Inputs) -> linen.Module:

@@ -1,6 +1,7 @@
 """Dense classifiers: softmax regression (no hidden layer) and a multilayer perceptron, as flax modules."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from flax import linen
 from jax import Array
@@ -10,6 +11,7 @@ from jfed.core.errors import require
 from jfed.core.members import Name
 from jfed.core.options import static
 from jfed.models.classifier import Inputs, ModelOptions
+from jfed.models.product import dense
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Options(ModelOptions):
 
     @property
     def wide_products(self) -> bool:
-        """Whether there is a hidden layer."""
+        """Return whether there is a hidden layer."""
         return bool(self.hidden)
 
     def module(self, inputs: Inputs) -> linen.Module:
@@ -46,10 +48,18 @@ class Dense(linen.Module):
         """Return the logits of scaled examples."""
         x = images.reshape(images.shape[0], -1)
         for i, width in enumerate(self.hidden):
-            x = linen.relu(linen.Dense(width, name=f"hidden_{i}", param_dtype=x.dtype)(x))
+            x = linen.relu(self._layer(width, f"hidden_{i}", x))
         if not self.hidden:
             return Readout(self.num_classes, name="out")(x)
-        return linen.Dense(self.num_classes, name="out", param_dtype=x.dtype)(x)
+        return self._layer(self.num_classes, "out", x)
+
+    def _layer(self, width: int, name: str, x: Float[Array, "batch inputs"]) -> Float[Array, "batch outputs"]:
+        return linen.Dense(width, name=name, param_dtype=x.dtype, dot_general=_product)(x)
+
+
+def _product(x: Array, kernel: Array, *_: Any, **__: Any) -> Array:
+    """Return the product that flax asks of `lax.dot_general`: its axes are always the last and the first."""
+    return dense(x, kernel)
 
 
 class Readout(linen.Module):
