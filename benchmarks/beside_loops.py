@@ -69,7 +69,7 @@ class Sides:
         told.clear()
         core, loop, *both, all_ = report.interleaved(repeats, *sides, whole)
         mean, other = statistics.fmean(told), statistics.fmean(heard)
-        if seeds > 1 and abs(mean - other) > ALIKE * abs(other):  # one seed is one cell, the loop's seeds are others
+        if seeds > 1 and abs(mean - other) > ALIKE * abs(other):  # one seed draws one world, the loop others
             raise AssertionError(f"{case.name}: {case.ours} is {mean:.4g} a round, in the loop {other:.4g}.")
         what, n = f"{case.name}; {seeds} seed{'s' if seeds > 1 else ''}", self.number
         against, against_all = "NumPy loop, 1 core", f"NumPy loop, {n} processes of 1 core"

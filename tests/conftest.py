@@ -93,7 +93,7 @@ def pytest_collection_modifyitems(items):
 def pytest_configure(config):
     """Turn off what takes XLA long, except with `-m proof`: optimisation, and with an older jax its newer emitters.
 
-    Without the one, the quick suite compiles over three times faster, and three times again without the other.
+    Without optimisation the quick suite compiles over three times faster, and without the emitters three times again.
     Numbers are then rounded differently than in use, which once revealed a choice that depended on equal roundings.
     Without optimisation LLVM fails on some AVX-512 code ("Cannot select: SUBV_BROADCAST_LOAD"), hence AVX2.
     """

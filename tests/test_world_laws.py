@@ -33,16 +33,16 @@ def test_clients_are_uniform_over_the_area_of_the_cell():
 @pytest.mark.parametrize("bits", [5e3, 2e5])
 def test_expected_times_in_a_cell_are_sums_over_the_whole_grid(bits):
     """Every pair of quantiles of the two links and every speed, clipped at tau_max (Eq. 4)."""
-    distance_km, (nodes, speeds) = np.array([0.5, 0.2, 0.05]), (wireless.QUANTILES, wireless.SPEEDS)
+    distance_km, (nodes, speeds) = np.array([0.5, 0.2, 0.05, 2.0]), (wireless.QUANTILES, wireless.SPEEDS)
     options = wireless.Options(model_bits=bits, distances_m=tuple(1e3 * distance_km))
-    world = options.make(Dims(3, 3))
-    params = jax.tree.map(jnp.asarray, options.params(Problem(3, 1, 1)))
-    state = jax.jit(world.init)(jax.random.key(0), params, jnp.ones(3, jnp.int32))
+    world = options.make(Dims(4, 4))
+    params = jax.tree.map(jnp.asarray, options.params(Problem(4, 1, 1)))
+    state = jax.jit(world.init)(jax.random.key(0), params, jnp.ones(4, jnp.int32))
     v, share = ((np.arange(n) + 0.5) / n for n in (nodes, speeds))
     weight, gain = v**2 / (v**2).sum(), -np.log1p(-(v**3))
     snr = 10 ** ((23 + 107 - 128.1 - 37.6 * np.log10(distance_km)) / 10)
     link = bits / 15e3 / np.log2(1 + snr[:, None] * gain)
-    number = np.arange(1, 4)[:, None]
+    number = np.arange(1, 5)[:, None]
     compute = 2 / (10 * number + 10 + 20 * share)
     total = link[:, :, None, None] + link[:, None, :, None] + compute[:, None, None]
     mean = np.einsum("i,j,kijs->k", weight, weight, np.minimum(total, 5.0)) / speeds

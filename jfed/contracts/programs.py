@@ -139,7 +139,7 @@ def _leaks(function: Callable[..., Any], *arguments: Any) -> bool:
     try:
         with _old_objects_aside(), jax.checking_leaks():
             trace()
-    except IndexError:  # in a trace, or in jax's report of a leak, which fails where who holds the value is put aside
+    except IndexError:  # by the function itself, or by jax's report of a leak, which found no holder of the value
         trace()
         return True
     except Exception as error:

@@ -16,6 +16,8 @@ EIGEN = {"xla_cpu_experimental_ynn_fusion_type": ""}
 def options(wide_products: bool) -> dict[str, Any] | None:
     """Return the compiler's options for jax's default backend, None for its defaults.
 
+    They take precedence over $XLA_FLAGS.
+
     Args:
         wide_products: whether the program's time goes into products that are wide in all directions.
     """

@@ -129,11 +129,16 @@ def products() -> str | None:
 
 
 def _compiled(
-    num_devices: int, f: Callable[..., Any], ins: Any, outs: Any, donate: tuple[int, ...] = (), wide: bool = False
+    num_devices: int,
+    f: Callable[..., Any],
+    ins: Any,
+    outs: Any,
+    donate: tuple[int, ...] = (),
+    wide_products: bool = False,
 ) -> Any:
     """Return a function that is compiled on its first call; each device does its part of the runs.
 
-    Whether its matrix products are wide is for `compiler.options`.
+    `wide_products` is for `compiler.options`.
     """
     mesh = Mesh(np.array(jax.devices()[:num_devices]), ("block",))
 
@@ -142,7 +147,7 @@ def _compiled(
             return f(*args)
 
     mapped = jax.shard_map(precise, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
-    return jax.jit(mapped, donate_argnums=donate, compiler_options=compiler.options(wide))
+    return jax.jit(mapped, donate_argnums=donate, compiler_options=compiler.options(wide_products))
 
 
 @functools.lru_cache(maxsize=64)
@@ -163,7 +168,7 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
     parts, lane = build(spec), LANES[spec.lane]
     one_round = jax.jit(make_round(spec), inline=True)  # the chunk takes it twice: jit traces it once
     model, training, ends = parts.model, spec.training is not None, ending.of(parts.controller)
-    wide = spec.training is not None and spec.training.model.wide_products
+    wide_products = spec.training is not None and spec.training.model.wide_products
 
     def begin(block: Block, weights: Weights) -> RunState:
         keys = jax.vmap(prng.keys)(block.seeds)
@@ -247,6 +252,6 @@ def program(spec: Spec, num_devices: int = 1) -> Program:
     return Program(
         init=functools.partial(init, lambda f, *args: f(*args)),
         shapes=functools.partial(init, jax.eval_shape),
-        chunk=_compiled(num_devices, chunk, (SHARED, RUNS, RUNS, SHARED), (RUNS, ROUNDS, ROUNDS), (2,), wide),
-        finish=_compiled(num_devices, finish, (SHARED, RUNS, RUNS), RUNS, wide=wide),
+        chunk=_compiled(num_devices, chunk, (SHARED, RUNS, RUNS, SHARED), (RUNS, ROUNDS, ROUNDS), (2,), wide_products),
+        finish=_compiled(num_devices, finish, (SHARED, RUNS, RUNS), RUNS, wide_products=wide_products),
     )

@@ -101,9 +101,9 @@ def _expected(params: Params, snr: Array) -> tuple[Array, Array]:
 
     def one(client: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         snr, slowest, fastest = client
-        link = _link_s(params, snr, gain)
+        link = jnp.minimum(_link_s(params, snr, gain), params.tau_max_s)  # infinite where 1 + snr * gain rounds to 1
         compute = params.samples / (slowest + (fastest - slowest) * share)
-        before = link[:, None] + compute
+        before = jnp.minimum(link[:, None] + compute, params.tau_max_s)
         n = jnp.searchsorted(link, params.tau_max_s - before)
         mean = up_to(weight * link)[n] + before * in_time[n] + params.tau_max_s * late[n]
         return weight @ mean.mean(-1), weight @ in_time[n].mean(-1)

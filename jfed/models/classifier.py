@@ -56,7 +56,7 @@ class ModelOptions(MemberOptions):
         """Return whether most of the network's time goes into products that are wide in all directions.
 
         On a CPU XLA then multiplies matrices by Eigen, which is faster for such products and slower for those with a
-        few columns; both are right.
+        few columns. The choice changes speed and rounding only.
         """
         return False
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-LANES = 8  # floats of a vector, to a multiple of which the batch is padded
+VECTOR = 8  # the batch is padded to the next larger multiple, never by nothing: see `dense`
 
 
 @jax.custom_vjp
@@ -14,7 +14,7 @@ def dense(x: Float[Array, "batch inputs"], kernel: Float[Array, "inputs outputs"
 
     Its gradient for the inputs would be a product with the transposed kernel, which Eigen computes at a third of its
     speed. The transposed gradient in memory makes it a plain product. XLA folds a bare transposition back into the
-    product, but not a padded one.
+    product, but not a padded one. Forward-mode derivatives are not defined.
     """
     return x @ kernel
 
@@ -28,7 +28,7 @@ def _backward(residual: tuple[Array, Array], g: Float[Array, "batch outputs"]) -
     batch = g.shape[0]
     if jax.default_backend() != "cpu":
         return g @ kernel.T, x.T @ g
-    columns = jnp.pad(g.T, ((0, 0), (0, LANES - batch % LANES)))
+    columns = jnp.pad(g.T, ((0, 0), (0, VECTOR - batch % VECTOR)))
     return (kernel @ columns)[:, :batch].T, x.T @ g
 
 

@@ -50,18 +50,18 @@ class Form(NamedTuple):
     side: int
 
     @property
-    def wide(self) -> int:
+    def step(self) -> int:
         """Return m, the side of an output tile, which is the step between tiles."""
         return self.tile - self.side + 1
 
     @property
     def reach(self) -> int:
         """Return how many steps an input tile covers."""
-        return -(-self.tile // self.wide)
+        return -(-self.tile // self.step)
 
     def products(self, height: int, width: int) -> int:
         """Return the number of products of channels for an output of this size."""
-        return math.prod(-(-size // self.wide) for size in (height, width)) * self.tile**2
+        return math.prod(-(-size // self.step) for size in (height, width)) * self.tile**2
 
 
 def suits(kernel: Float[Array, "rows columns inputs outputs"]) -> bool:
@@ -76,9 +76,9 @@ def conv2d(
     """Return the cross-correlation with stride 1 and no padding, as `conv.conv2d` does."""
     side = kernel.shape[0]
     height, width = x.shape[1] - side + 1, x.shape[2] - side + 1
-    # of equals the smaller tile, which is more exact
+    # where both make as many products, `min` takes the first: the smaller tile, which is more exact
     form = min((Form(tile, side) for tile in TILES), key=lambda form: form.products(height, width))
-    over = [form.wide * (-(-size // form.wide) + form.reach - 1) for size in (height, width)]  # whole tiles and steps
+    over = [form.step * (-(-size // form.step) + form.reach - 1) for size in (height, width)]  # whole tiles and steps
     padded = jnp.pad(x, ((0, 0), (0, over[0] - x.shape[1]), (0, over[1] - x.shape[2]), (0, 0)))
     y: Images = _tiled(form, padded, kernel)
     return y[:, :height, :width]
@@ -96,7 +96,7 @@ def _expanded(roots: Sequence[Fraction]) -> list[Fraction]:
 def _matrices(form: Form) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return A^T, (m, n), G, (n, r), and B^T, (n, n), of the Toom-Cook algorithm."""
     points = POINTS[: form.tile - 1]
-    output = [[p**power for p in points] + [int(power == form.wide - 1)] for power in range(form.wide)]
+    output = [[p**power for p in points] + [int(power == form.step - 1)] for power in range(form.step)]
     kernel, inputs = [], []
     for p in points:
         others = [q for q in points if q != p]
@@ -134,31 +134,31 @@ def _of_kernel(form: Form, kernel: Float[Array, "side side inputs outputs"]) -> 
 
 def _of_input(form: Form, x: Images) -> Tiles:
     """Return B^T d B of all tiles."""
-    wide, matrix = form.wide, _matrices(form)[2]
+    step, matrix = form.step, _matrices(form)[2]
     channels, height, width, batch = x.shape
-    down, across = height // wide - form.reach + 1, width // wide - form.reach + 1
-    phases = x.reshape(channels, height // wide, wide, width // wide, wide, batch)
-    lines = [phases[:, i // wide : i // wide + down, i % wide] for i in range(form.tile)]
+    down, across = height // step - form.reach + 1, width // step - form.reach + 1
+    phases = x.reshape(channels, height // step, step, width // step, step, batch)
+    lines = [phases[:, i // step : i // step + down, i % step] for i in range(form.tile)]
     rows = _apart(jnp.stack([_mixed(weights, lines) for weights in matrix]))
-    places = [rows[:, :, :, j // wide : j // wide + across, j % wide] for j in range(form.tile)]
+    places = [rows[:, :, :, j // step : j // step + across, j % step] for j in range(form.tile)]
     both = jnp.stack([_mixed(weights, places) for weights in matrix], 1)
     return _apart(both.reshape(form.tile**2, channels, -1))
 
 
 def _input_gradient(form: Form, tiles: Tiles, shape: tuple[int, ...]) -> Images:
     """Return the transpose of `_of_input`: gradients of overlapping tiles, added up."""
-    wide, reach, matrix = form.wide, form.reach, _matrices(form)[2].T
+    step, reach, matrix = form.step, form.reach, _matrices(form)[2].T
     channels, height, width, batch = shape
-    down, across = height // wide - reach + 1, width // wide - reach + 1
+    down, across = height // step - reach + 1, width // step - reach + 1
 
     def together(lines: Array, axis: int) -> Array:
         """Return the lines of an input along an axis, from those of tiles, which come first."""
         phases = []
-        for phase in range(wide):
+        for phase in range(step):
             found = []
-            for step, place in enumerate(range(phase, form.tile, wide)):
+            for turn, place in enumerate(range(phase, form.tile, step)):
                 around = [(0, 0)] * (lines.ndim - 1)
-                around[axis] = (step, reach - 1 - step)
+                around[axis] = (turn, reach - 1 - turn)
                 found.append(jnp.pad(lines[place], around))
             phases.append(functools.reduce(jnp.add, found))
         return jnp.stack(phases, axis + 1)
@@ -170,20 +170,20 @@ def _input_gradient(form: Form, tiles: Tiles, shape: tuple[int, ...]) -> Images:
 
 def _output(form: Form, products: Tiles, down: int, across: int) -> Images:
     """Return A^T M A of all tiles, put together."""
-    matrix, outputs, wide = _matrices(form)[0], products.shape[1], form.wide
+    matrix, outputs, step = _matrices(form)[0], products.shape[1], form.step
     rows = _along_first(matrix, products.reshape(form.tile, form.tile, outputs, down, across, -1))
     both = [[_mixed(weights, list(row)) for weights in matrix] for row in rows]
     lines = jnp.stack([jnp.stack(row, 3) for row in both], 2)
-    return _apart(lines.reshape(outputs, wide * down, wide * across, -1))
+    return _apart(lines.reshape(outputs, step * down, step * across, -1))
 
 
 def _output_gradient(form: Form, g: Images) -> Tiles:
     """Return the transpose of `_output`."""
-    matrix, wide = _matrices(form)[0].T, form.wide
+    matrix, step = _matrices(form)[0].T, form.step
     outputs, height, width, batch = g.shape
-    phases = g.reshape(outputs, height // wide, wide, width // wide, wide, batch)
-    rows = _apart(jnp.stack([_mixed(weights, [phases[:, :, a] for a in range(wide)]) for weights in matrix]))
-    both = jnp.stack([_mixed(weights, [rows[:, :, :, :, b] for b in range(wide)]) for weights in matrix], 1)
+    phases = g.reshape(outputs, height // step, step, width // step, step, batch)
+    rows = _apart(jnp.stack([_mixed(weights, [phases[:, :, a] for a in range(step)]) for weights in matrix]))
+    both = jnp.stack([_mixed(weights, [rows[:, :, :, :, b] for b in range(step)]) for weights in matrix], 1)
     return _apart(both.reshape(form.tile**2, outputs, -1))
 
 
@@ -194,7 +194,7 @@ def _tiled(form: Form, x: Images, kernel: Float[Array, "side side inputs outputs
 
 
 def _forward(form: Form, x: Images, kernel: Array) -> tuple[Images, tuple[Tiles, Array]]:
-    down, across = (size // form.wide - form.reach + 1 for size in x.shape[1:3])
+    down, across = (size // form.step - form.reach + 1 for size in x.shape[1:3])
     weights, tiles = _of_kernel(form, kernel), _of_input(form, x)
     products = jnp.einsum("poi,pit->pot", weights, tiles)
     return _output(form, products, down, across), (tiles, weights)
@@ -208,7 +208,7 @@ def _backward(form: Form, residual: tuple[Tiles, Array], g: Images) -> tuple[Ima
     matrix = jnp.asarray(_matrices(form)[1], g.dtype)
     d_kernel = jnp.einsum("ui,vj,uvoc->ijco", matrix, matrix, d_weights)
     spread = jnp.einsum("poi,pot->pit", weights, told)
-    shape = (inputs, *(size + form.wide * (form.reach - 1) for size in g.shape[1:3]), g.shape[3])
+    shape = (inputs, *(size + form.step * (form.reach - 1) for size in g.shape[1:3]), g.shape[3])
     return _input_gradient(form, spread, shape), d_kernel
 
 

@@ -33,9 +33,9 @@ def compiled(function: Any, *args: Any) -> Any:
 
 
 @functools.cache
-def libraries() -> None:
-    """Import what puts results together, once, while the devices compute."""
-    importlib.import_module("xarray")
+def import_xarray() -> None:
+    """Begin to import the library that results are put together with, in a thread, while devices compute."""
+    beside(lambda: importlib.import_module("xarray"))
 
 
 def begin(group: Sequence[Unit]) -> threading.Event:

@@ -130,8 +130,8 @@ def _compute(
                 host.fitting.add((unit.group, unit.block_size))
         began = time.perf_counter()
         state, record, quality = compiled.chunk(pool, block, state, when)
-        if done > saved[0].round:  # the first chunk is a short one
-            ahead.libraries()
+        if done > saved[0].round + 1:  # the first two chunks have one round each
+            ahead.import_xarray()
         wait(record)
         shown = tuple(record.watched)
         pace.took(stop - done, time.perf_counter() - began)

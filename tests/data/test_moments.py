@@ -11,7 +11,7 @@ from jfed.data.moments import moments
 def test_moments_are_those_of_numpy(channels, kind):
     """The examples are more than one piece, so that pieces are added."""
     rng = np.random.default_rng(channels)
-    examples = rng.integers(0, 256, (1500, 28, 28, channels)).astype(kind)
+    examples = rng.integers(0, 256, (3000, 28, 28, channels)).astype(kind)
     examples[..., 0] //= 3
     mean, std = moments(examples, 255.0)
     rows = examples.reshape(-1, channels) / np.float64(255)

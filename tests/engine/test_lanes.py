@@ -149,7 +149,7 @@ def test_a_step_on_an_accelerator_neither_sorts_nor_exchanges(algorithm):
     program, block, pool = simulate.program(unit.spec), unit.block(), unit.pool()
     args = (pool, block, program.shapes(block), simulate.clock(1, 2, 6, 1))
     bodies = [names(body) for body in loops(program.chunk.trace(*args).jaxpr.jaxpr)]  # type: ignore[attr-defined]
-    steps = [body for body in bodies if body.count("dot_general") >= 2 and not {"while", "cumsum"} & set(body)]
+    steps = [body for body in bodies if body.count("dot_general") == 2]  # forward, and for the weights of softmax
     assert steps and not any({"sort", "scatter"} & set(body) for body in steps)
     assert any("cond" in body for body in steps)  # in which the new order of an epoch is drawn
 

@@ -1,6 +1,7 @@
 """The engine's promise of the same bits in every layout: blocks, chunks, devices and neighbours.
 
-Bits depend on the loops that the compiler makes, so these programs have those of use.
+Bits depend on the loops that the compiler makes, so these programs have the emitters of use, though they are not
+optimised.
 """
 
 import jax

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quiet import multipletests
 from scipy import stats
+from statsmodels_quietly import multipletests
 
 from jfed.analysis import best_group, compare, seeds_needed
 from jfed.stats import paired

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quiet import multipletests
 from scipy import stats
+from statsmodels_quietly import multipletests
 
 from jfed.analysis import compare, compare_times, comparisons_table, to_html
 from jfed.stats.omnibus import friedman

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from quiet import multipletests
 from scipy import stats
+from statsmodels_quietly import multipletests
 
 from jfed.analysis import seeds_needed
 from jfed.stats.intervals import cut_at_zero, holm, t_interval
