@@ -1,6 +1,7 @@
 """One-way layers, read from the imports; and rules for the content of modules."""
 
 import ast
+import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
@@ -219,3 +220,11 @@ def test_rooms_give_their_modules_without_further_imports():
     assert done.stdout.split() == ["0.025", "0.5"], done.stderr
     with pytest.raises(AttributeError, match=r"module 'jfed\.selectors' has no attribute 'nobody'"):
         _ = jfed.selectors.nobody
+
+
+def test_jfed_imports_itself_python_and_installed_packages_only():
+    """The digest of a member relies on it: names in jfed's modules are never those of files beside a user's script."""
+    known = {"jfed", *sys.stdlib_module_names, *importlib.metadata.packages_distributions()}
+    paths = sorted(HOME.rglob("*.py"))
+    assert len(paths) > 100
+    assert {path.name: found for path in paths if (found := {n.split(".")[0] for n in imports(path)} - known)} == {}
