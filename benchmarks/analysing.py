@@ -25,7 +25,7 @@ def main() -> None:
     results = load(out)
     loaded = time.perf_counter() - began
     console = Console(file=io.StringIO())
-    setting_report(results, {}, (0.6, 0.7, 0.8), "made up", study("made up"), points(), Output(out), console)
+    setting_report(results, {}, (0.6, 0.7, 0.8), "made up", study("made up"), points(), Output(out), console, 1)
     answer = {"load": loaded, "total": time.perf_counter() - STARTED, "peak": peak()}
     began = time.perf_counter()
     export.write(export.per_round(results), out / "rounds.parquet")

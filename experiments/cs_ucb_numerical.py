@@ -29,7 +29,7 @@ from experiments.cs_ucb import rows
 from experiments.cs_ucb.figures import FIRST, ideal_figures, quota_figures, scaling_figures
 from experiments.shared.common import Output, command, show
 from experiments.shared.figures import rates
-from jfed.analysis import compare, comparisons_table
+from jfed.analysis import compare
 from jfed.config import Config
 from jfed.core.errors import require
 from jfed.envs import wireless
@@ -174,8 +174,8 @@ def _tables(study: str, found: pd.DataFrame, title: str, output: Output, console
     shown: Any = found[channels == (FIRST if (channels == FIRST).any() else channels.iloc[0])]
     for metric in metrics:
         compared = compare(shown, metric, baseline=baseline, higher_is_better=metric == "slack")
-        table = comparisons_table(compared, f"{METRICS[metric]} ({title}, N = {shown.num_channels.iloc[0]})")
-        output.table(table, f"{study}_{metric}_{bits:g}")
+        titled = f"{METRICS[metric]} ({title}, N = {shown.num_channels.iloc[0]})"
+        table = output.comparisons(compared, titled, f"{study}_{metric}_{bits:g}", metrics[0])
         show(table, console)
 
 

@@ -19,7 +19,7 @@ from rich.console import Console
 import jfed
 from experiments.shared.common import Output, command, show
 from experiments.shared.figures import RATE, by_class, class_figures, participation
-from jfed.analysis import compare, comparisons_table, jain
+from jfed.analysis import compare, jain
 from jfed.catalog import scheme as method
 from jfed.config import Config
 from jfed.core.errors import require
@@ -216,8 +216,7 @@ def main(settings: Settings) -> None:
     frame = frame[~_starts(frame.method.to_numpy(), "best-")]
     frame = frame.sort_values(["method", "mode", "seed"], key=lambda c: c.map(ORDER.index) if c.name == "method" else c)
     for metric, name in (("cep", "Cumulative effective participation"), ("jain", "Jain's index of selections")):
-        table = comparisons_table(compare(frame, metric, baseline="uniform"), f"{name} ({title})")
-        output.table(table, metric)
+        table = output.comparisons(compare(frame, metric, baseline="uniform"), f"{name} ({title})", metric, "cep")
         show(table, console)
     regret = regret_table(runs, f"Regret ({title})")
     output.table(regret, "regret")

@@ -21,7 +21,7 @@ from rich.console import Console
 import jfed
 from experiments.shared.common import Output, command, show
 from experiments.shared.figures import by_scheme, rates
-from jfed.analysis import compare, comparisons_table, jain, lines, selection_heat
+from jfed.analysis import compare, jain, lines, selection_heat
 from jfed.config import Config, problem
 from jfed.core.errors import require
 from jfed.envs import exchange
@@ -221,8 +221,7 @@ def main(settings: Settings) -> None:
     shown: Any = pd.concat([runs.loc[runs.scheme == name] for name in SHOWN])
     for metric, (words, higher) in METRICS.items():
         found = compare(shown, metric, baseline="uniform", higher_is_better=higher)
-        table = comparisons_table(found, f"{words} ({title})")
-        output.table(table, metric)
+        table = output.comparisons(found, f"{words} ({title})", metric, next(iter(METRICS)))
         show(table, console)
     figures(results, kept[0], promised(every), output, title)
     output.tell(console)

@@ -4,11 +4,14 @@
 frame. `comparisons_table` and `summary_table` turn their results into a `Table`, which `to_terminal` prints and `write`
 stores. The figures are matplotlib `Figure` objects, which `save` stores.
 
-Further questions: `page` and `intersection_union` (is this the order?), `tost` and `non_inferiority` (are they as
-good?), `plan` and `power` (how many seeds?), `choose` (which setting, chosen on other seeds?), `components` (where does
-the variance come from?), `first_reached`, `compare_times` and `arrivals` (when is an accuracy reached?),
-`rates_so_far` and `last_broken` (are quotas kept?), `best_under_quotas` (what would be best?), `fairness` (how evenly
-are clients served?), `per_round` and `per_client` (tidy frames of all results). `jfed.claims` has the papers' claims.
+Further questions: `compare_levels` (several tables as one family), `across` (over several data sets), `crossed` (runs
+that share seeds), `plan_looks` and `anytime` (may I look again?), `performance_profiles` and `iqm_intervals` (how are
+all runs?), `bayesian_signed_rank` (how probable?), `page` and `intersection_union` (is this the order?), `tost` and
+`non_inferiority` (are they as good?), `plan` and `power` (how many seeds?), `choose` (which setting, chosen on other
+seeds?), `components` (where does the variance come from?), `first_reached`, `compare_times` and `arrivals` (when is an
+accuracy reached?), `rates_so_far` and `last_broken` (are quotas kept?), `best_under_quotas` (what would be best?),
+`fairness` (how evenly are clients served?), `per_round` and `per_client` (tidy frames of all results). `jfed.claims`
+has the papers' claims.
 
 Names are loaded on first use.
 """
@@ -17,6 +20,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jfed.comparisons.across import across as across
+    from jfed.comparisons.compare import compare as compare
+    from jfed.comparisons.compare import compare_levels as compare_levels
+    from jfed.comparisons.compare import seeds_needed as seeds_needed
+    from jfed.comparisons.comparison import Comparison as Comparison
+    from jfed.comparisons.comparison import Comparisons as Comparisons
+    from jfed.comparisons.comparison import best_group as best_group
+    from jfed.comparisons.summary import SchemeSummary as SchemeSummary
+    from jfed.comparisons.summary import Summary as Summary
+    from jfed.comparisons.summary import coefficient_of_variation as coefficient_of_variation
+    from jfed.comparisons.summary import entropy as entropy
+    from jfed.comparisons.summary import gini as gini
+    from jfed.comparisons.summary import jain as jain
+    from jfed.comparisons.summary import summarise as summarise
+    from jfed.comparisons.tuning import choose as choose
     from jfed.measures.costs import against as against
     from jfed.measures.costs import cost_grid as cost_grid
     from jfed.measures.costs import mean_until as mean_until
@@ -26,6 +44,7 @@ if TYPE_CHECKING:
     from jfed.measures.optimum import upper_bound as upper_bound
     from jfed.measures.quotas import last_broken as last_broken
     from jfed.measures.quotas import rates_so_far as rates_so_far
+    from jfed.report.across import across_table as across_table
     from jfed.report.figures.heat import selection_heat as selection_heat
     from jfed.report.figures.plots import box_by_class as box_by_class
     from jfed.report.figures.plots import draw_lines as draw_lines
@@ -33,7 +52,9 @@ if TYPE_CHECKING:
     from jfed.report.figures.plots import lines as lines
     from jfed.report.figures.plots import save as save
     from jfed.report.figures.plots import stacked_lines as stacked_lines
+    from jfed.report.figures.profiles import profile_curves as profile_curves
     from jfed.report.figures.ranks import rank_diagram as rank_diagram
+    from jfed.report.figures.seeds import seed_differences as seed_differences
     from jfed.report.figures.survival import arrivals as arrivals
     from jfed.report.figures.survival import kaplan_meier as kaplan_meier
     from jfed.report.formats import to_csv as to_csv
@@ -42,26 +63,37 @@ if TYPE_CHECKING:
     from jfed.report.formats import to_markdown as to_markdown
     from jfed.report.formats import to_terminal as to_terminal
     from jfed.report.formats import write as write
+    from jfed.report.sentences import sentences as sentences
     from jfed.report.tables import Table as Table
     from jfed.report.tables import comparisons_table as comparisons_table
     from jfed.report.tables import summary_table as summary_table
     from jfed.report.targets import compare_times as compare_times
     from jfed.report.targets import first_reached as first_reached
     from jfed.report.targets import targets_table as targets_table
+    from jfed.results.anycsv.read import read_csv as read_csv
+    from jfed.results.direction import direction as direction
     from jfed.results.export import per_client as per_client
     from jfed.results.export import per_round as per_round
     from jfed.results.load import score as score
     from jfed.results.load import tidy as tidy
+    from jfed.stats.anytime import anytime as anytime
+    from jfed.stats.anytime import anytime_p as anytime_p
+    from jfed.stats.bayes import bayesian_signed_rank as bayesian_signed_rank
     from jfed.stats.bootstrap import bootstrap_interval as bootstrap_interval
     from jfed.stats.bootstrap import iqm as iqm
     from jfed.stats.bootstrap import ratio_of_medians as ratio_of_medians
-    from jfed.stats.compare import compare as compare
-    from jfed.stats.compare import seeds_needed as seeds_needed
-    from jfed.stats.comparison import Comparison as Comparison
-    from jfed.stats.comparison import Comparisons as Comparisons
-    from jfed.stats.comparison import best_group as best_group
+    from jfed.stats.crossed import crossed as crossed
+    from jfed.stats.crossed import factors as factors
+    from jfed.stats.effects import a12_interval as a12_interval
+    from jfed.stats.effects import d_z_interval as d_z_interval
     from jfed.stats.equivalence import non_inferiority as non_inferiority
     from jfed.stats.equivalence import tost as tost
+    from jfed.stats.locations import hodges_lehmann as hodges_lehmann
+    from jfed.stats.locations import hodges_lehmann_shift as hodges_lehmann_shift
+    from jfed.stats.locations import typical_values as typical_values
+    from jfed.stats.looks import decide as decide
+    from jfed.stats.looks import next_look as next_look
+    from jfed.stats.looks import plan_looks as plan_looks
     from jfed.stats.omnibus import friedman as friedman
     from jfed.stats.ordering import intersection_union as intersection_union
     from jfed.stats.ordering import page as page
@@ -69,14 +101,11 @@ if TYPE_CHECKING:
     from jfed.stats.power import plan as plan
     from jfed.stats.power import power as power
     from jfed.stats.power import seeds_for as seeds_for
-    from jfed.stats.summary import SchemeSummary as SchemeSummary
-    from jfed.stats.summary import Summary as Summary
-    from jfed.stats.summary import coefficient_of_variation as coefficient_of_variation
-    from jfed.stats.summary import entropy as entropy
-    from jfed.stats.summary import gini as gini
-    from jfed.stats.summary import jain as jain
-    from jfed.stats.summary import summarise as summarise
-    from jfed.stats.tuning import choose as choose
+    from jfed.stats.profiles import iqm_intervals as iqm_intervals
+    from jfed.stats.profiles import performance_profiles as performance_profiles
+    from jfed.stats.profiles import probability_of_improvement as probability_of_improvement
+    from jfed.stats.shape import shape_note as shape_note
+    from jfed.stats.spending import inflation as inflation
     from jfed.stats.variance import components as components
 
 _NAMES = {
@@ -84,24 +113,40 @@ _NAMES = {
     "jfed.measures.fairness": "fairness",
     "jfed.measures.optimum": "best_under_quotas mean_of_smallest upper_bound",
     "jfed.measures.quotas": "last_broken rates_so_far",
+    "jfed.report.across": "across_table",
     "jfed.report.figures.heat": "selection_heat",
     "jfed.report.figures.plots": "box_by_class draw_lines forest lines save stacked_lines",
+    "jfed.report.figures.profiles": "profile_curves",
     "jfed.report.figures.ranks": "rank_diagram",
+    "jfed.report.figures.seeds": "seed_differences",
     "jfed.report.figures.survival": "arrivals kaplan_meier",
     "jfed.report.formats": "to_csv to_html to_latex to_markdown to_terminal write",
+    "jfed.report.sentences": "sentences",
     "jfed.report.tables": "Table comparisons_table summary_table",
     "jfed.report.targets": "compare_times first_reached targets_table",
+    "jfed.results.anycsv.read": "read_csv",
+    "jfed.results.direction": "direction",
     "jfed.results.export": "per_client per_round",
     "jfed.results.load": "score tidy",
+    "jfed.comparisons.across": "across",
+    "jfed.stats.anytime": "anytime anytime_p",
+    "jfed.stats.bayes": "bayesian_signed_rank",
     "jfed.stats.bootstrap": "bootstrap_interval iqm ratio_of_medians",
-    "jfed.stats.compare": "compare seeds_needed",
-    "jfed.stats.comparison": "Comparison Comparisons best_group",
+    "jfed.comparisons.compare": "compare compare_levels seeds_needed",
+    "jfed.comparisons.comparison": "Comparison Comparisons best_group",
+    "jfed.stats.crossed": "crossed factors",
+    "jfed.stats.effects": "a12_interval d_z_interval",
     "jfed.stats.equivalence": "non_inferiority tost",
+    "jfed.stats.locations": "hodges_lehmann hodges_lehmann_shift typical_values",
+    "jfed.stats.looks": "decide next_look plan_looks",
     "jfed.stats.omnibus": "friedman",
     "jfed.stats.ordering": "intersection_union page",
     "jfed.stats.power": "detectable plan power seeds_for",
-    "jfed.stats.summary": "SchemeSummary Summary coefficient_of_variation entropy gini jain summarise",
-    "jfed.stats.tuning": "choose",
+    "jfed.stats.profiles": "iqm_intervals performance_profiles probability_of_improvement",
+    "jfed.stats.shape": "shape_note",
+    "jfed.stats.spending": "inflation",
+    "jfed.comparisons.summary": "SchemeSummary Summary coefficient_of_variation entropy gini jain summarise",
+    "jfed.comparisons.tuning": "choose",
     "jfed.stats.variance": "components",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

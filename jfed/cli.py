@@ -29,6 +29,8 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"jfed {__version__}")
         return
+    if sys.argv[1:2] == ["export"] and any(word.split("=")[0] == "--to" for word in sys.argv):
+        sys.exit(f"error: Results are named without a flag, and the file to write with --out: {export.USAGE}.")
     chosen = tyro.cli(
         commands,
         prog="jfed",

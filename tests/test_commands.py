@@ -26,23 +26,23 @@ def scores(tmp_path):
 
 
 def test_a_table_from_a_csv(monkeypatch, capsys, scores):
-    said = run(monkeypatch, capsys, "table", "--out", scores, "--metric", "loss", "--baseline", "old")
+    said = run(monkeypatch, capsys, "table", scores, "--metric", "loss", "--baseline", "old")
     assert "lower is better" in said and "worse" in said and "scheme minus old" in said
-    others = ("--baseline", "all", "--lower", "False", "--test", "sign-flip", "--correction", "bh")
-    said = run(monkeypatch, capsys, "table", "--out", scores, "--metric", "loss", *others)
-    assert "higher is better" in said and "p (F)" in said and "Benjamini-Hochberg" in said
+    others = ("--baseline", "all", "--better", "lower", "--test", "sign-flip", "--correction", "bh")
+    said = run(monkeypatch, capsys, "table", scores, "--metric", "loss", *others)
+    assert "lower is better" in said and "p (S)" in said and "Benjamini-Hochberg" in said
 
 
 @pytest.mark.parametrize(
     ("content", "arguments", "sentence"),
     [
         (None, (), "There is no file"),
-        ("", (), "is not a CSV table"),
-        ("scheme,seed,loss\n", (), "is not a CSV table with rows"),
-        ("a,b\n1,2\n", (), "the frame has no column 'scheme'"),
+        ("", (), "bad.csv is empty: a table has names in its first line"),
+        ("scheme,seed,loss\n", (), "bad.csv has a header, but no rows"),
+        ("a,b\n1,2\n", (), "bad.csv has no column 'scheme': name it with --scheme-column"),
         ("scheme,seed,loss\nx,0,1\ny,0,2\n", ("--metric", "los"), "no metric 'los'; did you mean 'loss'"),
         ("scheme,seed,loss\nx,0,1\nx,0,2\ny,0,1\n", (), "1 rows repeat a (scheme, seed)"),
-        ("scheme,seed,loss\nx,0,u\ny,0,2\n", (), "metric 'loss' is not numeric"),
+        ("scheme,seed,loss\nx,0,u\ny,0,2\n", (), "bad.csv: line 2: loss is 'u', not a number"),
         ("scheme,seed,loss\nx,0,1\ny,0,2\n", ("--baseline", "z"), "no scheme 'z'"),
         ("scheme,seed,loss\nx,0,1\ny,0,2\n", ("--alpha", "2"), "alpha must lie strictly between 0 and 1"),
     ],
@@ -53,17 +53,17 @@ def test_mistakes_are_one_sentence(monkeypatch, capsys, tmp_path, content, argum
         path.write_text(content)
     given = {"--metric": "loss", "--baseline": "x"} | dict(zip(arguments[::2], arguments[1::2], strict=True))
     with pytest.raises(SystemExit) as stopped:
-        run(monkeypatch, capsys, "table", "--out", path, *(x for pair in given.items() for x in pair))
+        run(monkeypatch, capsys, "table", path, *(x for pair in given.items() for x in pair))
     assert str(stopped.value).startswith("error: ") and sentence in str(stopped.value)
 
 
 def test_export_and_claims(monkeypatch, capsys, tmp_path):
     base = jfed.Config(num_clients=8, cohort_size=2, num_rounds=3)
     jfed.run(jfed.methods(base, ["uniform"]), range(2), out=tmp_path, progress=False)
-    said = run(monkeypatch, capsys, "export", "--out", tmp_path, "--to", tmp_path / "rounds.csv")
+    said = run(monkeypatch, capsys, "export", tmp_path, "--out", tmp_path / "rounds.csv")
     assert "6 rows" in said and len(pd.read_csv(tmp_path / "rounds.csv")) == 6
     with pytest.raises(SystemExit, match="the cohorts were not recorded: run with Layout\\(record_selected=True\\)"):
-        run(monkeypatch, capsys, "export", "--out", tmp_path, "--to", tmp_path / "x.csv", "--rows", "selections")
+        run(monkeypatch, capsys, "export", tmp_path, "--out", tmp_path / "x.csv", "--rows", "selections")
     said = run(monkeypatch, capsys, "claims")
     assert "not run" in said and "E-19" in said
     with pytest.raises(SystemExit, match="There is no per-run table at"):
@@ -77,18 +77,19 @@ def test_the_best_of_a_sweep_is_chosen_on_seeds_of_its_own(monkeypatch, capsys, 
     said = run(monkeypatch, capsys, "run", *small, *schemes, *sweep, "--tune-seeds", 0, 1)
     assert "selected on 2 tune seeds and reported on 3" in said and "Chosen: e3cs-0 eta 0." in said
     assert (tmp_path / "tables" / "num_succeeded_best_eta.csv").exists()
-    said = run(monkeypatch, capsys, "table", "--out", tmp_path)  # uniform is in both tables
-    assert "eta = 0.1" in said and "eta = 0.5" in said and said.count("Mean of uniform") == 2
-    said = run(monkeypatch, capsys, "table", "--out", tmp_path, "--tune-over", "eta")
-    assert "selected on the same seeds that are reported" in said
+    said = run(monkeypatch, capsys, "table", tmp_path)  # uniform is in both tables
+    assert "eta = 0.1" in said and "eta = 0.5" in said
+    assert said.count("baseline") == 2 and said.count("One of 2 tables") == 2
+    said = run(monkeypatch, capsys, "table", tmp_path, "--tune-over", "eta")
+    assert "selected on the same seeds that are reported" in said and "not judged" in said
     for arguments, sentence in (
         (("--tune-seeds", 0), "name the swept settings to choose with --tune-over"),
-        (("--tune-over", "k"), "--tune-over takes swept settings, not k; swept here: eta"),
+        (("--tune-over", "k"), "--tune-over and --over take swept settings, not k; swept here: eta"),
         (("--tune-over", "eta", "--tune-seeds", 9), "tune seeds 9 are not in the frame"),
         (("--metric", "test_accuracy"), "unknown metric 'test_accuracy'"),
     ):
         with pytest.raises(SystemExit, match=sentence):
-            run(monkeypatch, capsys, "table", "--out", tmp_path, *arguments)
+            run(monkeypatch, capsys, "table", tmp_path, *arguments)
 
 
 def test_variance_of_crossed_seeds(monkeypatch, capsys, tmp_path):
@@ -96,37 +97,37 @@ def test_variance_of_crossed_seeds(monkeypatch, capsys, tmp_path):
     seeds = jfed.crossed_seeds(model=2, environment=3)
     assert len({tuple(map(int, s)) for s in seeds}) == 6
     jfed.run(jfed.methods(base, ["uniform", "fedcs"]), seeds, out=tmp_path, progress=False)
-    said = run(monkeypatch, capsys, "variance", "--out", tmp_path)
+    said = run(monkeypatch, capsys, "variance", tmp_path)
     assert "uniform" in said and "environment" in said and (tmp_path / "tables" / "variance_num_succeeded.csv").exists()
-    said = run(monkeypatch, capsys, "table", "--out", tmp_path)
-    assert "they are not independent" in said
+    said = run(monkeypatch, capsys, "table", tmp_path)
+    assert "t-test with the standard error of crossed seeds (t)" in said and "missing" not in said
     jfed.run(jfed.methods(base, ["uniform"]), range(3), out=tmp_path / "plain", progress=False)
     with pytest.raises(SystemExit, match="combinations have no run"):
-        run(monkeypatch, capsys, "variance", "--out", tmp_path / "plain")
+        run(monkeypatch, capsys, "variance", tmp_path / "plain")
     (tmp_path / "x.csv").write_text("seed,x\n1,2\n")
-    with pytest.raises(SystemExit, match="the frame has no column 'scheme'"):
-        run(monkeypatch, capsys, "variance", "--out", tmp_path / "x.csv", "--metric", "x")
+    with pytest.raises(SystemExit, match=r"x\.csv has no column 'scheme': name it with --scheme-column"):
+        run(monkeypatch, capsys, "variance", tmp_path / "x.csv", "--metric", "x")
 
 
 def test_names_are_read_as_they_stand(monkeypatch, capsys, tmp_path):
     path = tmp_path / "scores.CSV"
     rows = [f"{s},{i},{i + len(s)}.5" for s in ("01", "1", "None") for i in range(6)]
     path.write_text("\n".join(["scheme,seed,x", *rows]))
-    said = run(monkeypatch, capsys, "table", "--out", path, "--metric", "x", "--baseline", "None")
+    said = run(monkeypatch, capsys, "table", path, "--metric", "x", "--better", "higher", "--baseline", "None")
     assert " 01 " in said and "scheme minus None" in said
     path.write_text("\n".join(["scheme,seed,x", *rows[:6]]))
-    assert "Mean and standard deviation over seeds" in run(monkeypatch, capsys, "table", "--out", path, "--metric", "x")
-    other = path.rename(tmp_path / "scores.tsv")
-    for command in (("table", "--out", other), ("export", "--out", other, "--to", tmp_path / "y.csv")):
-        with pytest.raises(SystemExit, match="is no result: give the --out of an experiment"):
-            run(monkeypatch, capsys, *command)
+    assert "Mean and standard deviation over seeds" in run(monkeypatch, capsys, "table", path, "--metric", "x")
+    other = path.rename(tmp_path / "scores.old")
+    assert " 01 " in run(monkeypatch, capsys, "table", other, "--metric", "x", "--better", "lower")
+    with pytest.raises(SystemExit, match="is no result: give the --out of an experiment"):
+        run(monkeypatch, capsys, "export", other, "--out", tmp_path / "y.csv")
 
 
 def test_of_two_experiments_in_one_directory_the_last_is_shown_and_that_is_said(monkeypatch, capsys, tmp_path, caplog):
     for rounds in (3, 4):
         base = jfed.Config(num_clients=8, cohort_size=2, num_rounds=rounds)
         jfed.run(jfed.methods(base, ["uniform", "fedcs"]), range(2), out=tmp_path, progress=False)
-    run(monkeypatch, capsys, "table", "--out", tmp_path)
+    run(monkeypatch, capsys, "table", tmp_path)
     twice = "holds 4 runs of uniform, fedcs twice: num_rounds (3 and 4). Those that a command requested last are taken."
     assert twice in caplog.text
     assert jfed.load(tmp_path).sizes["round"] == 4

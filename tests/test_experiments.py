@@ -23,6 +23,7 @@ from experiments.shared.common import _preset
 from jfed import config
 from jfed.claims import gather
 from jfed.commands import table
+from jfed.commands.choices import Choices
 from jfed.core.errors import ConfigError
 from jfed.paths import parse_axes, parse_settings
 from jfed.sweep import changed
@@ -125,7 +126,7 @@ def test_a_sweep_gets_a_table_for_each_setting(tmp_path, capsys):
     assert "cohort_size = 2" in said and "cohort_size = 3" in said
     assert (tmp_path / "tables" / "num_succeeded_cohort_size_3.csv").exists()
     with pytest.raises(ConfigError, match=r"unknown metric 'num_suceeded' \(did you mean 'num_succeeded'"):
-        table.main(table.Settings(tmp_path, metric="num_suceeded"), Console())
+        table.main(table.Settings(tmp_path, Choices(metric=("num_suceeded",))), Console())
 
 
 def test_the_readme_lists_schemes_and_worlds_as_they_are():

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from rich.console import Console
 
 import jfed
 from experiments import (
@@ -21,8 +22,8 @@ from experiments import (
 )
 from experiments.e3cs import training
 from experiments.eiffel import report
+from experiments.shared.common import Output
 from experiments.shared.figures import by_class, class_figures, participation
-from experiments.shared.training_report import beside
 from jfed.config import digest
 from jfed.core.errors import ConfigError
 from jfed.envs import edge, exchange, volatility, wireless
@@ -169,9 +170,11 @@ def test_eiffels_sweeps_can_be_planned_in_another_world(experiment):
     assert plan(points, [0], Layout())
 
 
-def test_a_single_scheme_has_a_table_of_its_mean():
+def test_a_single_scheme_has_a_table_of_its_mean(tmp_path, capsys):
     runs = pd.DataFrame({"scheme": "eiffel", "seed": range(3), "final_accuracy": [0.5, 0.6, 0.7]})
-    table = beside(runs, "final_accuracy", "eiffel", "digits")
-    assert table.columns[3] == "mean" and table.rows[0][3] == "0.60"
     more = pd.concat([runs, runs.assign(scheme="lls", final_accuracy=runs.final_accuracy - 0.1)])
-    assert beside(more, "final_accuracy", "eiffel", "digits", False).rows[0][-1] == "too few seeds"
+    for rows, words in ((runs, "pointwise 95 % t interval"), (more, "Primary metric: final_accuracy")):
+        report.compared(rows, "final_accuracy", "eiffel", "digits", "stem", Output(tmp_path), Console(width=120))
+        assert words in " ".join(capsys.readouterr().out.split())
+    written = pd.read_csv(tmp_path / "tables" / "stem.csv")
+    assert written["verdict"].tolist() == ["too few seeds"] and written["mean_reference"].tolist() == [0.6]

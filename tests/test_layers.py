@@ -48,15 +48,16 @@ ALLOWED = CORE | {
     "contracts": {"core", *ROOMS, *SETTINGS, "engine", "runner"},
     "results": PLAIN,
     "stats": PLAIN | {"results"},
+    "comparisons": PLAIN | {"results", "stats"},
     "measures": PLAIN | {"results"},
-    "report": PLAIN | {"results", "stats", "measures"},
-    "claims": PLAIN | {"results", "stats", "measures", "report"},
-    "analysis": {"results", "stats", "measures", "report", "claims"},
+    "report": PLAIN | {"results", "stats", "comparisons", "measures"},
+    "claims": PLAIN | {"results", "stats", "comparisons", "measures", "report"},
+    "analysis": {"results", "stats", "comparisons", "measures", "report", "claims"},
     "__init__": {"core.version"},
 }
 # The command line is above everything else, and `experiments` and `tools` are above it.
 TOP = {"__main__", "cli", "commands"}
-NO_JAX = {"analysis", "results", "stats", "measures", "report", "claims", "data"}
+NO_JAX = {"analysis", "results", "stats", "comparisons", "measures", "report", "claims", "data"}
 FILES = {"builtins", "io", "os", "pathlib", "shutil", "tempfile", "glob", "h5py", "xarray", "pandas"}
 
 

@@ -14,8 +14,8 @@ from experiments.eiffel.settings import FLAGS, Settings
 from experiments.shared.common import Output, show
 from experiments.shared.figures import by_scheme
 from experiments.shared.training import computed
-from experiments.shared.training_report import Study, beside, per_run
-from jfed.analysis import lines, stacked_lines
+from experiments.shared.training_report import Study, per_run
+from jfed.analysis import compare, lines, stacked_lines, summarise, summary_table
 from jfed.config import digest
 from jfed.core.errors import require
 from jfed.measures.fairness import fairness
@@ -147,8 +147,13 @@ def compared(
     runs: pd.DataFrame, metric: str, baseline: str, title: str, stem: str, output: Output, console: Console
 ) -> None:  # fmt: skip
     """Write and print the comparison of the schemes with one of them."""
-    table = beside(runs, metric, baseline, f"{MEASURES[metric]} ({title})", metric not in WORSE_IF_MORE)
-    output.table(table, stem)
+    titled = f"{MEASURES[metric]} ({title})"
+    if runs.scheme.nunique() == 1:
+        table = summary_table(summarise(runs, metric), titled)
+        output.table(table, stem)
+    else:
+        found = compare(runs, metric, baseline=baseline, higher_is_better=metric not in WORSE_IF_MORE)
+        table = output.comparisons(found, titled, stem, metric)
     show(table, console)
 
 

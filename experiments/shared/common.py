@@ -4,16 +4,17 @@ import argparse
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console
 
-from jfed.analysis import Table, to_terminal, write
+from jfed.analysis import Comparisons, Table, comparisons_table, to_terminal, write
 from jfed.commands.mistakes import in_words
 from jfed.report.figures.savers import Savers
 from jfed.report.formats import file_stem
+from jfed.report.memory import remembered
 
 S = TypeVar("S")
 INDENT = 9 * " "
@@ -36,6 +37,22 @@ class Output:
     def table(self, table: Table, stem: str) -> None:
         """Write a table as CSV, Markdown, LaTeX and HTML."""
         self.files.extend(write(table, self.out / "tables", file_stem(stem)).values())
+
+    def comparisons(self, found: Comparisons, title: str, stem: str, primary: str, notes: Sequence[str] = ()) -> Table:
+        """Write and return the table of a comparison, with notes on the primary metric, looks and plans.
+
+        Args:
+            found: from `compare`.
+            title: title of the table.
+            stem: name of its files.
+            primary: the study's primary metric.
+            notes: further notes.
+        """
+        primary, costs = remembered(self.out / "tables", found, [stem], primary)
+        table = comparisons_table(found, title, primary=primary)
+        table = replace(table, notes=(*table.notes, *costs, *notes))
+        self.table(table, stem)
+        return table
 
     def figure(self, figure: Any, stem: str) -> None:
         """Write a figure as PNG and PDF, at the latest when `tell` is called."""

@@ -133,8 +133,11 @@ def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequenc
     output = Output(settings.out)  # before the runs: its processes load matplotlib meanwhile
     results = computed(settings, every, flags)
     data = dataset(settings.dataset, settings.data_dir).title
-    frames = [setting_report(part(results, rows), level, settings.targets, data, study, every, output, console)
-              for level, rows in swept(results)]  # fmt: skip
+    levels = swept(results)
+    frames = [
+        setting_report(part(results, rows), level, settings.targets, data, study, every, output, console, len(levels))
+        for level, rows in levels
+    ]
     runs = pd.concat(frames).drop_duplicates(["scheme", *study.settings, *swept_names, "seed"])
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)
     runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")

@@ -13,19 +13,17 @@ from rich.console import Console
 from experiments.shared.common import Output, show
 from experiments.shared.figures import accuracy
 from jfed.analysis import (
-    Table,
     arrivals,
     compare,
     compare_times,
-    comparisons_table,
     forest,
     rank_diagram,
     summarise,
     summary_table,
 )
+from jfed.comparisons.tuning import choose
 from jfed.report.targets import first_reached, targets_table
 from jfed.results.load import company, schemes
-from jfed.stats.tuning import choose
 from jfed.sweep import Point
 
 ACCURACIES = {
@@ -88,9 +86,9 @@ def per_run(
 
 def setting_report(
     results: xr.Dataset, level: Mapping[str, Any], targets: Sequence[float], data: str, study: Study,
-    every: Sequence[Point], output: Output, console: Console,
+    every: Sequence[Point], output: Output, console: Console, num_settings: int,
 ) -> pd.DataFrame:  # fmt: skip
-    """Write tables and figures of one setting, and return its rows of the table of runs."""
+    """Write tables and figures of one of `num_settings` settings, and return its rows of the table of runs."""
     fixed = {name: results[name].values[0] for name in study.settings}
     further = {name: value for name, value in level.items() if name not in (*study.settings, "dataset", "world")}
     stem = "_".join([*map(_stem, fixed.items()), *(f"{name}_{value}" for name, value in further.items())])
@@ -107,13 +105,14 @@ def setting_report(
         table = targets_table(frame, columns, horizon, f"Rounds to accuracy ({title})")
         output.table(table, f"rounds_to_accuracy_{stem}")
         show(table, console)
-        _times(frame, targets, horizon, output, title, stem)
+        _times(frame, targets, horizon, output, title, stem, next(iter(study.metrics)))
+    alone = [f"One of {num_settings} settings, each corrected by itself."] if num_settings > 1 else []
     measured = {metric: words for metric, words in study.metrics.items() if metric in frame}
     for metric, words in measured.items() if len(order) > 1 else ():
         higher = metric not in study.lower_is_better
         comparisons = compare(frame, metric, baseline=order[0], higher_is_better=higher)
-        table = comparisons_table(comparisons, f"{words} ({title}, T = {horizon})")
-        output.table(table, f"{metric}_{stem}")
+        titled, primary = f"{words} ({title}, T = {horizon})", next(iter(study.metrics))
+        table = output.comparisons(comparisons, titled, f"{metric}_{stem}", primary, alone)
         if metric != "last10_accuracy":
             show(table, console)
             output.figure(forest(comparisons, f"{words} ({title})"), f"differences_{metric}_{stem}")
@@ -126,7 +125,9 @@ def setting_report(
     return frame
 
 
-def _times(frame: pd.DataFrame, targets: Sequence[float], horizon: int, output: Output, title: str, stem: str) -> None:
+def _times(
+    frame: pd.DataFrame, targets: Sequence[float], horizon: int, output: Output, title: str, stem: str, primary: str
+) -> None:
     """Write, for each target that some run reached, a figure of arrivals and a comparison of restricted times."""
     for target in targets:
         column, percent = target_name(target), f"{100 * target:g}"
@@ -140,14 +141,8 @@ def _times(frame: pd.DataFrame, targets: Sequence[float], horizon: int, output: 
         if len(times) > 1:
             compared = compare_times(frame, column, horizon, baseline=str(frame.scheme.iloc[0]))
             words = f"Rounds to {percent} %, never counting as T = {horizon} ({title})"
-            output.table(comparisons_table(compared, words), f"rounds_to_{percent}_{stem}")
-
-
-def beside(frame: pd.DataFrame, metric: str, baseline: str, title: str, higher_is_better: bool = True) -> Table:
-    """Return the table of the schemes' comparisons with a baseline, or of the mean if there is one scheme alone."""
-    if frame.scheme.nunique() == 1:
-        return summary_table(summarise(frame, metric), title)
-    return comparisons_table(compare(frame, metric, baseline=baseline, higher_is_better=higher_is_better), title)
+            alone = [f"One of {len(targets)} targets, each corrected by itself."] if len(targets) > 1 else []
+            output.comparisons(compared, words, f"rounds_to_{percent}_{stem}", primary, alone)
 
 
 def tuned_report(
@@ -169,9 +164,13 @@ def tuned_report(
         choice = choose(part, "final_accuracy", over, tune_seeds or None)
         title = f"{ACCURACIES['final_accuracy']}, each scheme's best of {', '.join(over)}"
         title += f" ({setting_title(data, fixed)}, T = {part.num_rounds.iloc[0]})"
-        table = beside(choice.reported, "final_accuracy", str(part.scheme.iloc[0]), title)
-        table = replace(table, notes=(*table.notes, choice.note, *choice.settings()))
-        output.table(table, "_".join(["final_accuracy_best", *map(_stem, fixed.items())]))
+        stem, notes = "_".join(["final_accuracy_best", *map(_stem, fixed.items())]), (choice.note, *choice.settings())
+        if part.scheme.nunique() == 1:
+            table = summary_table(summarise(choice.reported, "final_accuracy"), title)
+            output.table(table := replace(table, notes=(*table.notes, *notes)), stem)
+        else:
+            found = compare(choice.reported, "final_accuracy", baseline=str(part.scheme.iloc[0]))
+            table = output.comparisons(found, title, stem, next(iter(study.metrics)), notes)
         show(table, console)
 
 

@@ -4,7 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import tyro
 from rich.console import Console
+
+from jfed.commands.reading import Results, require_results
+
+USAGE = "jfed export RESULTS --out FILE"
 
 
 @dataclass(frozen=True)
@@ -12,14 +17,14 @@ class Settings:
     """Export results as Parquet or CSV, with a row per round, client or selection, or as NetCDF.
 
     Attributes:
-        out: the --out of an experiment.
-        to: file to write, ending in .parquet or .csv for a table, or in .nc for NetCDF with the complete results.
+        out: file to write, ending in .parquet or .csv for a table, or in .nc for NetCDF with the complete results.
         rows: unit of a table's rows; selections needs results that recorded every cohort.
+        results: the --out of an experiment.
     """
 
     out: Path
-    to: Path
     rows: Literal["rounds", "clients", "selections"] = "rounds"
+    results: tyro.conf.Positional[Results] = None
 
 
 def main(settings: Settings, console: Console) -> None:
@@ -27,15 +32,16 @@ def main(settings: Settings, console: Console) -> None:
     from jfed.results import export
     from jfed.results.load import load
 
-    if settings.to.suffix == ".nc":
-        whole = load(settings.out)
-        settings.to.parent.mkdir(parents=True, exist_ok=True)
-        whole.to_netcdf(settings.to, engine="h5netcdf")
-        console.print(f"{settings.to}: {whole.sizes['run']:,} runs", highlight=False, markup=False, soft_wrap=True)
+    source = require_results(settings.results, USAGE)
+    if settings.out.suffix == ".nc":
+        whole = load(source)
+        settings.out.parent.mkdir(parents=True, exist_ok=True)
+        whole.to_netcdf(settings.out, engine="h5netcdf")
+        console.print(f"{settings.out}: {whole.sizes['run']:,} runs", highlight=False, markup=False, soft_wrap=True)
         return
     make = {"rounds": export.per_round, "clients": export.per_client, "selections": export.per_selection}[settings.rows]
-    frame = make(load(settings.out))
-    path = export.write(frame, settings.to)
+    frame = make(load(source))
+    path = export.write(frame, settings.out)
     console.print(
         f"{path}: {len(frame):,} rows, {len(frame.columns)} columns", highlight=False, markup=False, soft_wrap=True
     )

@@ -1,14 +1,20 @@
-"""`jfed table`: significance tables from finished results, or from any CSV file with one row per run."""
+"""`jfed table`: significance tables from finished results, or from anybody's CSV file."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
 
-import pandas as pd
+import tyro
 from rich.console import Console
 
-from jfed.core.errors import require
+from jfed.commands.choices import Choices
+from jfed.commands.levels import Level, of_csv, of_results
+from jfed.commands.plans import under_plan
+from jfed.commands.reading import Reading, Results, require_results, tables_folder
+from jfed.commands.showing import Layout, show
+from jfed.core.errors import ConfigError, require
+
+METRIC = "num_succeeded"  # of results, if none is named
+FIXED = ("test", "correction", "family", "paired", "failed", "margin", "looks", "spending", "anytime")  # by some tests
 
 
 @dataclass(frozen=True)
@@ -16,107 +22,145 @@ class Settings:
     """Print significance tables: each scheme against a baseline, or all pairs, paired by seed.
 
     Attributes:
-        out: the --out of an experiment, or a CSV file with columns scheme, seed and metrics, one row per run.
-        metric: for results, a score summed over rounds or taken after the last one (test_accuracy, test_loss); for a
-            CSV, a column.
-        baseline: scheme that all others are compared with; all compares all pairs.
-        lower: whether a smaller score is better; by default if the name of the metric ends in loss or _s (times).
-        test: test that decides, to be chosen before looking at results.
-        correction: holm for headlines, bh (false discovery rate) for exploration.
-        alpha: level of the tests.
-        paired: False treats all runs as independent; by default so only if no two schemes share a seed.
+        results: the --out of an experiment, or a CSV file with columns scheme, seed and metrics: a row per run, or per
+            run and round.
+        choices: how schemes are compared; to be fixed before looking at results.
+        over: swept setting (for a CSV: column), such as dataset or world, over all values of which schemes are compared
+            in one table: a claim about a scheme is one about more than one data set.
         tune_over: swept settings (for a CSV: columns) for which each scheme gets its best value, instead of a table for
             each value.
-        tune_seeds: seeds on which the best values are chosen; the others are reported. Without them the table says
-            "same seeds".
+        tune_seeds: seeds on which the best values are chosen; the others are reported. Without them nothing is judged.
+        horizon: end of observation of a metric that is a time, inf where a run never arrives. Such a run counts with
+            the horizon, and the sign-flip test decides.
+        columns: columns of the table: scheme against mean sd n difference interval pointwise se t df p p-t p-wilcoxon
+            p-sign-flip p-equal p-not-worse won d_z a12 iqm bayes shape verdict. p is that of the test that decides, p-t
+            that of the t-test, p-wilcoxon that of Wilcoxon's test, which ranks differences by their size, and
+            p-sign-flip that of the sign-flip test, which turns their signs in all ways.
+        sentences: print a sentence for each comparison that can go into a paper.
+        out: folder for the tables in all formats, and for figures. Without it tables of results go to their tables/,
+            and that of a CSV is only printed.
+        csv: how a CSV file is read.
     """
 
-    out: Path
-    metric: str = "num_succeeded"
-    baseline: str = "uniform"
-    lower: bool | None = None
-    test: Literal["t", "wilcoxon", "sign-flip"] = "t"
-    correction: Literal["holm", "bh"] = "holm"
-    alpha: float = 0.05
-    paired: bool | None = None
+    results: tyro.conf.Positional[Results] = None
+    choices: Choices = field(default_factory=Choices)
+    over: str | None = None
     tune_over: tuple[str, ...] = ()
     tune_seeds: tuple[int, ...] = ()
+    horizon: float | None = None
+    columns: tuple[str, ...] = ()
+    sentences: bool = False
+    out: Path | None = None
+    csv: Reading = field(default_factory=Reading)
 
 
 def main(settings: Settings, console: Console) -> None:
-    """Print and write a table for each combination of swept settings; for a CSV, print one table."""
-    from jfed.results.frames import read_csv
+    """Print and write a table for each metric and each combination of swept settings."""
     from jfed.results.load import load
 
+    source = require_results(settings.results, f"jfed table {settings.out or 'RESULTS'}")
+    settings.choices.check()
+    _check(settings)
+    is_csv = settings.csv.applies(source)
+    results = None if is_csv else load(source)
+    show_tables(results, source, settings, console)
+
+
+def show_tables(results: object, source: Path, settings: Settings, console: Console) -> None:
+    """Print and write the tables of results, or of a CSV file where there are none.
+
+    Args:
+        results: Dataset from `load`; None for a CSV file.
+        source: where they come from.
+        settings: the command's flags.
+        console: where to print.
+    """
+    from jfed.report.columns import COLUMNS
+
+    for name in settings.columns:
+        require(name in COLUMNS, f"--columns has no {name}; there are {', '.join(COLUMNS)}.")
+    folder = tables_folder(source, settings.out)
+    settings = _named(results, source, settings)
+    layout = Layout(
+        settings.columns,
+        settings.sentences,
+        folder if results is not None or settings.out else None,
+        bool(settings.out),
+        memory=settings.out if results is None else tables_folder(source, None),
+    )
+    for metric in settings.choices.metric:
+        choices = _planned(metric, settings, layout.memory)
+        levels = _levels(results, source, metric, settings)
+        if settings.over is not None:
+            from jfed.commands.across import show_across
+
+            show_across(levels, metric, settings.over, choices, layout, console)
+        else:
+            show(levels, metric, choices, layout, console, settings.horizon)
+
+
+def _planned(metric: str, settings: Settings, memory: Path | None) -> Choices:
+    """Return the choices under the results' plan of looks; tables over data sets and of times have no looks."""
+    if settings.over is not None or settings.horizon is not None:
+        return settings.choices.of(metric)
+    return under_plan(metric, settings.choices.of(metric), memory)
+
+
+def _levels(results: object, source: Path, metric: str, settings: Settings) -> list[Level]:
+    baseline = None if settings.choices.baseline == "all" else settings.choices.baseline
+    together = settings.tune_over + ((settings.over,) if settings.over else ())
+    higher = False if settings.horizon is not None else settings.choices.of(metric).higher_is_better
+    if results is None:
+        levels = [of_csv(source, metric, baseline, settings.csv, higher, together)]
+    else:
+        stem = "_".join(
+            [f"best_{name}" for name in settings.tune_over] + ([f"over_{settings.over}"] if settings.over else [])
+        )
+        levels = of_results(results, metric, baseline, together, stem)
+    if settings.tune_over:
+        levels = [level.tuned(metric, settings.tune_over, settings.tune_seeds, higher) for level in levels]
+    return levels
+
+
+def _named(results: object, source: Path, settings: Settings) -> Settings:
+    """Return the settings with the metric of results that is compared if none is named; a CSV file has none."""
+    if settings.choices.metric:
+        return settings
+    if results is None:
+        columns = [name for name in settings.csv.frame(source, None).columns if name not in ("scheme", "seed")]
+        raise ConfigError(f"Name the column to compare with --metric: {source} has {', '.join(columns)}.")
+    return replace(settings, choices=replace(settings.choices, metric=(METRIC,)))
+
+
+def _check(settings: Settings) -> None:
+    """Refuse options that do not go together, before any results are read."""
+    choices = settings.choices
     require(
         bool(settings.tune_over) or not settings.tune_seeds,
         "--tune-seeds are for choosing: name the swept settings to choose with --tune-over.",
     )
-    if settings.out.suffix.lower() == ".csv":
-        require(settings.out.is_file(), f"There is no file {settings.out}.")
-        frame = read_csv(settings.out)
-        print_comparisons(frame, settings.baseline, settings, f"{settings.metric} ({settings.out.stem})", console)
-    else:
-        print_tables(load(settings.out), settings, console)
+    given = [name for name in FIXED if getattr(choices, name) != getattr(Choices(), name)]
+    if settings.over is not None:
+        given = [name for name in given if (name, choices.test) != ("test", "t")]
+        given += [name for name in ("tune_over", "columns", "sentences") if getattr(settings, name)]
+        given += ["horizon"] if settings.horizon is not None else []
+        require(
+            not given,
+            "--over compares by the t-test over data sets with Holm's correction: leave out " + _flags(given),
+        )
+    if settings.horizon is None:
+        return
+    require(settings.horizon > 0, f"--horizon must be positive, got {settings.horizon:g}.")
+    given = [name for name in given if (name, choices.test) != ("test", "sign-flip")]
+    given += (["better"] if choices.better == "higher" else []) + (["tune_over"] if settings.tune_over else [])
+    require(
+        not given,
+        "--horizon compares paired times, of which lower is better, by the sign-flip test with Holm's correction: leave"
+        " out " + _flags(given),
+    )
 
 
-def print_comparisons(
-    frame: pd.DataFrame, baseline: str, settings: Settings, title: str, console: Console, notes: Sequence[str] = ()
-) -> Any:
-    """Print and return one family's table, with each scheme at its best settings if `tune_over` names any."""
-    from jfed import analysis
-    from jfed.stats.tuning import choose
-
-    lower = settings.metric.endswith(("loss", "_s")) if settings.lower is None else settings.lower
-    if settings.tune_over:
-        choice = choose(frame, settings.metric, settings.tune_over, settings.tune_seeds or None, not lower)
-        frame, notes = choice.reported, (choice.note, *choice.settings(), *notes)
-    if "scheme" in frame.columns and len(set(frame["scheme"])) == 1:
-        made = analysis.summary_table(analysis.summarise(frame, settings.metric, settings.alpha), title)
-    else:
-        comparisons = analysis.compare(
-            frame, settings.metric, baseline=None if baseline == "all" else baseline, higher_is_better=not lower,
-            alpha=settings.alpha, test=settings.test, correction=settings.correction, paired=settings.paired,
-        )  # fmt: skip
-        made = analysis.comparisons_table(comparisons, title)
-    made = replace(made, notes=(*made.notes, *notes))
-    console.print()
-    analysis.to_terminal(made, console)
-    return made
-
-
-def print_tables(results: Any, settings: Settings, console: Console) -> None:
-    """Print one table per combination of swept settings, each a family of its own."""
-    from jfed import analysis
-    from jfed.report.formats import file_stem
-    from jfed.results import load
-
-    metric, over = settings.metric, list(settings.tune_over)
-    number, known = load.score(results, metric), load.settings(results)
-    unswept = [name for name in over if name not in known]
-    swept = f"swept here: {', '.join(known)}" if known else "nothing was swept here"
-    require(not unswept, f"--tune-over takes swept settings, not {', '.join(unswept)}; {swept}.")
-    for level, chosen in load.swept(results.drop_vars(over)):
-        part = load.part(results, chosen)
-        frame = load.tidy(part, {metric: number.isel(run=chosen)}, keep=over)
-        labels = frame.scheme[part["method"].values.astype(str) == settings.baseline].unique()
-        baseline = str(labels[0]) if len(labels) == 1 else settings.baseline
-        datasets = ", ".join(sorted(set(part["dataset"].values.astype(str)))).replace("none", "no training")
-        level = said_once(level)
-        title = ", ".join([datasets, *(f"{name} = {value}" for name, value in level.items() if name != "dataset")])
-        notes = load.dependence(part)
-        made = print_comparisons(frame, baseline, settings, f"{metric} ({title})", console, notes)
-        best = [f"best_{name}" for name in over]
-        stem = file_stem("_".join([metric, *best, *(f"{name}_{value}" for name, value in level.items())]))
-        paths = analysis.write(made, settings.out / "tables", stem)
-        tell(paths.values(), console)
-
-
-def said_once(level: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a level of the swept settings without the name of its world where the swept environment is that name."""
-    return {name: level[name] for name in level if name != "world" or level[name] != level.get("environment")}
-
-
-def tell(paths: Iterable[Path], console: Console) -> None:
-    """Print paths, each unbroken on a line of its own."""
-    console.print(*map(str, paths), sep="\n", highlight=False, markup=False, soft_wrap=True)
+def _flags(names: list[str]) -> str:
+    """Return the flags of some fields as the end of a sentence."""
+    flags = [f"--{name.replace('_', '-')}" for name in names]
+    return f"{', '.join(flags[:-1])} and {flags[-1]}." if len(flags) > 1 else f"{''.join(flags)}."

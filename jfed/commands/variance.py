@@ -1,12 +1,14 @@
 """`jfed variance`: the sources of the spread over seeds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import tyro
 from rich.console import Console
 
-from jfed.commands.table import said_once, tell
-from jfed.core.errors import require
+from jfed.commands.levels import said_once
+from jfed.commands.reading import Reading, Results, require_results, tables_folder
+from jfed.commands.showing import tell
 
 
 @dataclass(frozen=True)
@@ -14,32 +16,40 @@ class Settings:
     """Print the shares of the variance due to the seeds of data, model and environment, for runs that cross them.
 
     Attributes:
-        out: results of runs on jfed.crossed_seeds(...), or a CSV file with columns scheme, data_seed, model_seed,
+        results: results of runs on jfed.crossed_seeds(...), or a CSV file with columns scheme, data_seed, model_seed,
             environment_seed and metrics.
         metric: for results, a score summed over rounds or taken after the last one (test_accuracy, test_loss); for a
             CSV, a column.
+        out: folder for the tables in all formats. Without it tables of results go to their tables/, and that of a CSV
+            is only printed.
     """
 
-    out: Path
+    results: tyro.conf.Positional[Results] = None
     metric: str = "num_succeeded"
+    out: Path | None = None
+    csv: Reading = field(default_factory=Reading)
 
 
 def main(settings: Settings, console: Console) -> None:
-    """Print and write a table for each combination of swept settings; for a CSV, print one table."""
+    """Print and write a table for each combination of swept settings; for a CSV, one table."""
     from jfed import analysis
     from jfed.report.components import components_table
     from jfed.report.formats import file_stem
     from jfed.results import load
-    from jfed.results.frames import read_csv
     from jfed.stats.variance import SEEDS
 
     metric = settings.metric
-    if settings.out.suffix.lower() == ".csv":
-        require(settings.out.is_file(), f"There is no file {settings.out}.")
-        made = components_table(read_csv(settings.out), metric, f"Variance of {metric} ({settings.out.stem})")
+    source = require_results(settings.results, f"jfed variance {settings.out or 'RESULTS'}")
+    folder = tables_folder(source, settings.out)
+    if settings.csv.applies(source):
+        frame = settings.csv.frame(source, metric)
+        made = components_table(frame, metric, f"Variance of {metric} ({source.stem})")
+        made = replace(made, notes=(*made.notes, *frame.attrs["notes"]))
         analysis.to_terminal(made, console)
+        if settings.out:
+            tell(analysis.write(made, folder, file_stem(f"{source.stem}_variance_{metric}")).values(), console)
         return
-    results = load.load(settings.out)
+    results = load.load(source)
     number = load.score(results, metric)
     for level, chosen in load.swept(results):
         frame = load.tidy(results.isel(run=chosen), {metric: number.isel(run=chosen)}, keep=SEEDS)
@@ -48,5 +58,5 @@ def main(settings: Settings, console: Console) -> None:
         made = components_table(frame, metric, ", ".join([f"Variance of {metric}", *names]))
         analysis.to_terminal(made, console)
         stem = file_stem("_".join(["variance", metric, *(f"{name}_{value}" for name, value in level.items())]))
-        paths = analysis.write(made, settings.out / "tables", stem)
+        paths = analysis.write(made, folder, stem)
         tell(paths.values(), console)

@@ -13,7 +13,7 @@ def components_table(frame: pd.DataFrame, metric: str, title: str) -> Table:
     """Lay out each factor's share of each scheme's variance.
 
     Args:
-        frame: one row per run, with columns scheme, the metric, and `SEEDS`, of which at least two vary.
+        frame: one row per run, with columns scheme, the metric, and of `SEEDS`, of which at least two vary.
         metric: the column to decompose.
         title: title, which must name the data set or world.
 

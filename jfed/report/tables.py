@@ -1,17 +1,16 @@
 """Contents of tables: comparisons and summaries as text, with the notes that qualify them (`notes`)."""
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
-from jfed.report.digits import format_p, is_noise, without_noise
-from jfed.report.notes import bold_note, comparison_notes, short
-from jfed.stats.comparison import Comparison, Comparisons, best_group
+from jfed.comparisons.comparison import Comparisons, best_group
+from jfed.comparisons.summary import Summary
+from jfed.report.columns import COLUMNS, Name, Shown, default
+from jfed.report.digits import is_noise, without_noise
+from jfed.report.notes import bold_note, comparison_notes
 from jfed.stats.numerals import decimals_for, format_interval, format_number, format_seeds
-from jfed.stats.summary import Summary
-
-SHORT = {"no difference shown": "not shown"}  # in the column of verdicts
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,10 @@ class Table:
     data: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)
 
 
-def comparisons_table(comparisons: Comparisons, title: str) -> Table:
-    """Lay out a family of comparisons.
+def comparisons_table(
+    comparisons: Comparisons, title: str, *, columns: Sequence[Name] | None = None, primary: str | None = None
+) -> Table:
+    """Lay out a family of comparisons, with the baseline's own mean in a row of its own.
 
     Against a baseline the verdict "better" is bold; for all pairs, the best scheme and those not shown
     to be worse (`best_group`).
@@ -46,59 +47,56 @@ def comparisons_table(comparisons: Comparisons, title: str) -> Table:
     Args:
         comparisons: from `compare`.
         title: title, which must name the data set or world.
+        columns: names of the columns (`columns.COLUMNS`), beside those of schemes; by default `columns.default`.
+        primary: the study's primary metric, for the notes; None if it is not told.
+
+    Raises:
+        ValueError: there is no such column.
     """
-    rows, alpha = comparisons.rows, comparisons.alpha
+    rows = comparisons.rows
+    chosen: tuple[Name, ...] = tuple(columns or default(comparisons))
+    for name in chosen:
+        if name not in COLUMNS:
+            raise ValueError(f"no column {name!r}; there are {', '.join(COLUMNS)}")
+    named: tuple[Name, ...] = ("scheme",) if comparisons.baseline else ("scheme", "against")
+    chosen = (*(name for name in named if name not in chosen), *chosen)
     scales = [(scale, row) for row in rows for scale in (row.high - row.low, row.sd)]
-    decimals = decimals_for([scale for scale, row in scales if not is_noise(scale, *_scores(row))])
-    level = f"{100 * (1 - alpha):g} %"
-    all_pairs = comparisons.baseline is None
-    equal_n = comparisons.paired and len({row.n for row in rows}) == 1
-
-    columns = ["scheme", "against" if all_pairs else "mean", "n", "difference"]
-    flips = comparisons.test == "sign-flip"
-    columns += [f"{level} interval", "p (t)", "p (F)" if flips else "p (W)", "won", "verdict"]
-    align = ("ll" if all_pairs else "lr") + "rrrrrrl"
-    cells = []
-    for row in rows:
-        second = row.reference if all_pairs else format_number(row.mean_scheme, decimals)
-        decided = row.verdict in ("better", "worse")
-        known = () if decided else _scores(row)  # a sign that the verdict needs stays visible
-        difference, low, high = (without_noise(x, decimals, *known) for x in (row.difference, row.low, row.high))
-        interval = format_interval(low, high, decimals, row.open_at_zero)
-        cells.append(
-            [
-                row.scheme,
-                second,
-                str(row.n) if comparisons.paired else f"{row.n}, {row.n_reference}",
-                format_number(difference, decimals),
-                interval or "-",
-                format_p(row.p_t_adjusted, alpha) or "-",
-                format_p(row.p_sign_flip_adjusted if flips else row.p_wilcoxon_adjusted, alpha) or short(row.rank_note),
-                "-" if math.isnan(row.share_won) else f"{100 * row.share_won:.0f} %",
-                SHORT.get(row.verdict, row.verdict),
-            ]
-        )
-    if equal_n:  # n is in the notes
-        columns.pop(2)
-        align = align[:2] + align[3:]
-        for line in cells:
-            line.pop(2)
-
-    if all_pairs:
-        best = best_group(comparisons)
-        bold = {(i, j) for i, line in enumerate(cells) for j in (0, 1) if line[j] in best}
-    else:
-        last = len(columns) - 1
-        bold = {(i, last) for i, row in enumerate(rows) if row.verdict == "better"}
+    decimals = decimals_for(
+        [scale for scale, row in scales if not is_noise(scale, row.mean_scheme, row.mean_reference)]
+    )
+    shown = Shown(comparisons, decimals)
+    made = [COLUMNS[name] for name in chosen]
+    cells = [[column.text(row, shown) or "-" for column in made] for row in rows]
+    bold = _bold(comparisons, chosen)
+    if comparisons.baseline is not None:
+        # The mean on the seeds of most rows, which differ only where runs failed or are missing.
+        most = max(rows, key=lambda row: row.n_reference)
+        cells.insert(0, [column.own(most, shown) or "-" for column in made])
+        bold = {(i + 1, j) for i, j in bold}
+    data = comparisons.frame()
+    for column in made:
+        more = [column.numbers(row, shown) for row in rows]
+        data = data.assign(**{name: [numbers[name] for numbers in more] for name in more[0]})
     return Table(
         title=title,
-        columns=tuple(columns),
-        align=align,
-        rows=tuple(tuple(line) for line in cells),
-        notes=comparison_notes(comparisons, decimals, bool(bold)),
+        columns=tuple(column.head(shown) for column in made),
+        align="".join(column.align for column in made),
+        rows=tuple(map(tuple, cells)),
+        notes=comparison_notes(comparisons, decimals, bool(bold), chosen, primary),
         bold=frozenset(bold),
-        data=_titled(title, comparisons.frame()),
+        data=_titled(title, data),
     )
+
+
+def _bold(comparisons: Comparisons, columns: Sequence[Name]) -> set[tuple[int, int]]:
+    rows = list(enumerate(comparisons.rows))
+    if comparisons.baseline is not None:
+        return {(i, j) for i, row in rows for j, name in enumerate(columns)
+                if name == "verdict" and row.verdict == "better"}  # fmt: skip
+    best = best_group(comparisons)
+    named = {"scheme": "scheme", "against": "reference"}
+    return {(i, j) for i, row in rows for j, name in enumerate(columns)
+            if name in named and getattr(row, named[name]) in best}  # fmt: skip
 
 
 def summary_table(summary: Summary, title: str, comparisons: Comparisons | None = None) -> Table:
@@ -148,10 +146,6 @@ def summary_table(summary: Summary, title: str, comparisons: Comparisons | None 
         bold=frozenset((i, 3) for i, row in enumerate(summary.rows) if row.scheme in best),
         data=_titled(title, summary.frame()),
     )
-
-
-def _scores(row: Comparison) -> tuple[float, float]:
-    return row.mean_scheme, row.mean_reference
 
 
 def _titled(title: str, frame: pd.DataFrame) -> pd.DataFrame:

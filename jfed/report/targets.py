@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from jfed.comparisons.compare import compare
+from jfed.comparisons.comparison import Comparisons
 from jfed.report.tables import Table
-from jfed.stats.compare import compare
-from jfed.stats.comparison import Comparisons
+from jfed.results.direction import direction
 
 
 def first_reached(rounds: ArrayLike, values: ArrayLike, target: float) -> np.ndarray:
@@ -42,11 +43,13 @@ def compare_times(
         alpha: as in `compare`.
 
     Raises:
-        ValueError: a time is beyond the horizon, or as in `compare`.
+        ValueError: the target's name says that it is no time, a time is beyond the horizon, or as in `compare`.
 
     Returns:
         As `compare`; the verdict on two schemes of which no run reaches the target is "never reached".
     """
+    if direction(target):
+        raise ValueError(f"the name {target!r} says that a higher value is better, and of times a lower one is")
     if target not in frame.columns:
         return compare(frame, target, baseline=baseline, higher_is_better=False, alpha=alpha, test="sign-flip")
     if (np.isfinite(frame[target]) & (frame[target] > horizon)).any():

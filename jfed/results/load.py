@@ -228,15 +228,6 @@ def settings(dataset: xr.Dataset) -> list[str]:
     return [name for name in names if len(pd.unique(pd.Series(dataset[name].values))) > 1]
 
 
-def dependence(dataset: xr.Dataset) -> tuple[str, ...]:
-    """Return a note if runs share a seed of data, model or environment: then they are not independent."""
-    per_run = len(set(dataset["seed"].values))
-    shared = [kind for kind in ("data", "model", "environment") if len(set(dataset[f"{kind}_seed"].values)) < per_run]
-    if not shared:
-        return ()
-    return (f"Runs share seeds of {' and '.join(shared)}: they are not independent, and p is too small.",)
-
-
 def score(dataset: xr.Dataset, metric: str) -> xr.DataArray:
     """Return one number per run, (runs,): a variable's sum over rounds, or its last finite value at an evaluation.
 
@@ -294,5 +285,8 @@ def tidy(
 
 
 def company(dataset: xr.Dataset) -> dict[str, np.ndarray]:
-    """Return the columns that show whether runs can be compared: see `alike.COLUMNS`."""
-    return {name: dataset[name].values for name in alike.COLUMNS if name in dataset.coords}
+    """Return the columns that show whether runs can be compared, see `alike.COLUMNS`, and seeds that they share."""
+    columns = {name: dataset[name].values for name in alike.COLUMNS if name in dataset.coords}
+    seeds = {name: dataset[name].values for name in SEEDS[1:] if name in dataset.coords}
+    own = all((one == dataset["seed"].values).all() for one in seeds.values())
+    return columns if own else columns | seeds

@@ -160,6 +160,22 @@ def non_inferiority(
     )
 
 
+def within(difference: float, se: float, df: float, margin: float) -> tuple[float, float]:
+    """Return the p-values of "the difference is -margin or less" and of "it is margin or more", by one-sided t-tests.
+
+    Both small: the difference is within the margin, as in `tost`. One of them: as in `non_inferiority`.
+
+    Args:
+        difference: estimate, in the metric's units.
+        se: its standard error; NaN gives NaN.
+        df: degrees of freedom of the standard error.
+        margin: positive, in the metric's units.
+    """
+    if not se > 0:
+        return NAN, NAN
+    return float(stats.t.sf((difference + margin) / se, df)), float(stats.t.sf((margin - difference) / se, df))
+
+
 def _checked(differences: ArrayLike, alpha: float) -> np.ndarray:
     d = np.asarray(differences, dtype=float)
     if d.ndim != 1 or d.size == 0 or not np.isfinite(d).all():

@@ -38,14 +38,11 @@ def format_number(value: float, decimals: int) -> str:
     return f"{value:.{decimals}f}"
 
 
-def format_interval(low: float, high: float, decimals: int, open_at_zero: bool = False) -> str:
-    """Return `[low, high]`, with a round bracket at the end that was cut at 0; "" for NaN."""
+def format_interval(low: float, high: float, decimals: int) -> str:
+    """Return `[low, high]`; "" for NaN."""
     if math.isnan(low):
         return ""
-    left = "(" if open_at_zero and low == 0 else "["
-    right = ")" if open_at_zero and high == 0 else "]"
-    ends = ["0" if open_at_zero and end == 0 else format_number(end, decimals) for end in (low, high)]
-    return f"{left}{ends[0]}, {ends[1]}{right}"
+    return f"[{format_number(low, decimals)}, {format_number(high, decimals)}]"
 
 
 def format_seeds(seeds: tuple, most: int = 8) -> str:

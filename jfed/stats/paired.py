@@ -1,17 +1,16 @@
 """Paired statistics and tests of two schemes on the same seeds, uncorrected for multiple comparisons."""
 
+import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from jfed.results.frames import require_alpha
-from jfed.stats.bootstrap import iqm
+from jfed.stats.signedrank import SignedRank, rounding_error, signed_rank, tied
 from jfed.stats.signflip import SignFlip, sign_flip
 
 NAN = float("nan")
-EXACT_WITH_TIES = 13  # most seeds, as in SciPy
 
 
 @dataclass(frozen=True)
@@ -24,10 +23,12 @@ class Paired:
         n: number of seeds compared.
         mean_scheme: mean score of the scheme.
         mean_reference: mean score of the reference.
+        sd_scheme: standard deviation of the scheme's scores, n - 1 in the denominator.
+        sd_reference: the same of the reference's.
         difference: mean difference.
-        iqm_difference: interquartile mean of the paired differences.
         sd: standard deviation of the paired differences, n - 1 in the denominator.
         t: statistic of the paired t-test.
+        df: its degrees of freedom.
         p_t: its two-sided p-value.
         p_wilcoxon: two-sided p-value of the Wilcoxon signed-rank test.
         wilcoxon_exact: whether that is exact, rather than from a normal approximation.
@@ -42,17 +43,19 @@ class Paired:
         share_won: share of seeds won, ties counted half.
         correlation: correlation of the two schemes' scores over seeds.
         variance_saved: 1 - var(a - b) / (var a + var b).
-        constant: whether the difference is the same on every seed, up to rounding, so that there is no t.
-        identical: whether every difference is 0, up to rounding.
+        constant: whether the difference is the same on every seed, up to rounding: there is no t then.
+        identical: whether every difference is 0, up to the rounding of float64.
     """
 
     n: int
     mean_scheme: float
     mean_reference: float
+    sd_scheme: float
+    sd_reference: float
     difference: float
-    iqm_difference: float
     sd: float
     t: float
+    df: float
     p_t: float
     p_wilcoxon: float
     wilcoxon_exact: bool
@@ -90,100 +93,90 @@ def seeds_needed(num_comparisons: int, alpha: float = 0.05) -> int:
     return n
 
 
-def measure(scheme: np.ndarray, reference: np.ndarray, *, higher_is_better: bool) -> Paired:
+def measure(scheme: np.ndarray, reference: np.ndarray, *, higher_is_better: bool, flips: int = 0) -> Paired:
     """Compare two arrays of finite scores, shape (n,), paired by position.
 
-    The t-test is `scipy.stats.ttest_rel`. In the rank and sign tests, differences that are equal up to the rounding
-    error of their own seeds' scores, such as 0.3 - 0.2 and 0.2 - 0.1, are ties. In the Wilcoxon test zeros are
-    ranked and their ranks then left out (Pratt 1959): discarding them beforehand, as Wilcoxon did,
-    hides the seeds on which the schemes agree. It is exact for n <= 50 without ties or zeros, and by
-    all sign flips of the ranks for n <= 13 with them, as in SciPy, whose loop over them takes 0.3 s;
-    otherwise SciPy's tie-corrected normal approximation is taken.
+    Differences, their mean and the t-test are taken from the scores as they are. In the rank and sign tests,
+    differences that are equal up to the rounding error of their own seeds' scores are ties (`signedrank.tied`). There
+    is no t where the differences vary by no more than that error, since their spread is then rounding.
+
+    Args:
+        scheme: finite scores, (n,).
+        reference: finite scores of the same seeds.
+        higher_is_better: whether a larger score is better; decides wins and a12.
+        flips: sign patterns that the sign-flip test draws where there are too many to count; 0: there is no such test,
+            which takes much longer than all else.
     """
     n = len(scheme)
-    differences, rounding = scheme - reference, _rounding(scheme, reference)
-    steps = _tied(differences, rounding)
-    identical = n > 0 and not steps.any()
-    constant = n > 1 and bool(np.max(differences - rounding) <= np.min(differences + rounding))
+    differences = scheme - reference
+    largest = float(np.max(np.abs([scheme, reference]), initial=0.0))
+    rounding = rounding_error(scheme, reference)
+    steps = tied(differences, rounding)
+    mean = float(np.mean(differences)) if n else NAN
+    slack = 4 * float(np.finfo(float).eps) * largest
+    off = np.maximum(rounding, slack)
+    constant = n > 1 and bool(np.max(differences - off) <= np.min(differences + off))
+    identical = n > 0 and bool(np.max(np.abs(differences)) <= slack)
 
-    mean = 0.0 if identical else float(np.mean(differences)) if n else NAN
-    sd = NAN if n < 2 else 0.0 if constant or identical else float(np.std(differences, ddof=1))
-
-    t, p_t, p_wilcoxon, exact, flips = NAN, NAN, NAN, False, SignFlip(NAN, False, n)
-    if n > 1 and identical:
-        p_t, p_wilcoxon, exact, flips = 1.0, 1.0, True, SignFlip(1.0, True, n)
+    sd, t, p_t, d_z = NAN, NAN, NAN, NAN
+    ranks, flipped = SignedRank(NAN, False, 0), SignFlip(NAN, False, n)
+    if constant:
+        sd, p_t = 0.0, 1.0 if identical else NAN
+        steps = np.full(n, np.sign(mean)) if steps.any() and not identical else np.zeros(n)
     elif n > 1:
-        if constant:
-            steps = np.full(n, np.sign(mean))
-        else:
-            test = stats.ttest_rel(scheme, reference)
-            t, p_t = float(test.statistic), float(test.pvalue)
-        tied = len(np.unique(np.abs(steps))) < n or bool(np.any(steps == 0))
-        exact = n <= EXACT_WITH_TIES if tied else n <= 50
-        if tied and exact:
-            p_wilcoxon = sign_flip(np.sign(steps) * stats.rankdata(np.abs(steps))).p
-        else:
-            signed_ranks: Any = stats.wilcoxon(steps, zero_method="pratt", method="auto")
-            p_wilcoxon = float(signed_ranks.pvalue)
-        flips = sign_flip(steps)
+        scale = _power_of_two(float(np.max(np.abs(differences))))
+        spread = float(np.std(differences / scale, ddof=1))
+        sd, d_z = scale * spread, float(np.mean(differences / scale)) / spread
+        t = d_z * n**0.5
+        p_t = float(2 * special.stdtr(n - 1, -abs(t)))
+    if n > 1:
+        ranks = signed_rank(steps)
+        flipped = sign_flip(steps, resamples=flips) if flips else flipped
 
     wins = steps if higher_is_better else -steps
+    unit = _power_of_two(largest)
     better = scheme if higher_is_better else -scheme
     other = reference if higher_is_better else -reference
     return Paired(
         n=n,
         mean_scheme=float(np.mean(scheme)) if n else NAN,
         mean_reference=float(np.mean(reference)) if n else NAN,
+        sd_scheme=deviation(scheme),
+        sd_reference=deviation(reference),
         difference=mean,
         sd=sd,
         t=t,
+        df=float(n - 1) if n > 1 and not constant else NAN,
         p_t=p_t,
-        p_wilcoxon=p_wilcoxon,
-        wilcoxon_exact=exact,
-        rank_direction=int(np.sign(np.sum(np.sign(steps) * stats.rankdata(np.abs(steps))))) if n else 0,
-        p_sign_flip=flips.p,
-        sign_flip_exact=flips.exact,
-        iqm_difference=0.0 if identical else float(iqm(differences)) if n else NAN,
-        d_z=mean / sd if n > 1 and sd > 0 else NAN,
+        p_wilcoxon=ranks.p,
+        wilcoxon_exact=ranks.exact,
+        rank_direction=ranks.direction,
+        p_sign_flip=flipped.p,
+        sign_flip_exact=flipped.exact,
+        d_z=d_z,
         a12=_a12(better, other),
         wins=int(np.sum(wins > 0)),
         ties=int(np.sum(wins == 0)),
         losses=int(np.sum(wins < 0)),
         share_won=float(np.mean((wins > 0) + 0.5 * (wins == 0))) if n else NAN,
         correlation=_correlation(scheme, reference),
-        variance_saved=_variance_saved(scheme, reference, sd),
+        variance_saved=_variance_saved(scheme / unit, reference / unit, sd / unit),
         constant=constant,
         identical=identical,
     )
 
 
-def _rounding(scheme: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Return the rounding error of each seed's difference; 0 for whole numbers, which have none.
-
-    The engine works in float32 and pandas widens it to float64, so the precision is inferred from the values.
-    """
-    values = np.concatenate([scheme, reference])
-    if np.array_equal(values, np.rint(values)):
-        return np.zeros(len(scheme))
-    with np.errstate(over="ignore", under="ignore"):  # a score may be outside float32's range
-        single = np.array_equal(values, values.astype(np.float32).astype(float))
-    # 8 roundings of float32 numbers; 64 of float64, which also keeps ttest_rel clear of the
-    # cancellation that it warns about.
-    relative = 8 * np.finfo(np.float32).eps if single else 64 * np.finfo(float).eps
-    return float(relative) * np.maximum(np.abs(scheme), np.abs(reference))
+def _power_of_two(size: float) -> float:
+    """Return a power of two near a size: in its units, without rounding, the square of a small number is not 0."""
+    return math.ldexp(1.0, math.frexp(size)[1])
 
 
-def _tied(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Return the differences, set to 0 within rounding error, with sizes that differ by no more than it made equal."""
-    size = np.where(np.abs(differences) <= rounding, 0.0, np.abs(differences))
-    order = np.argsort(size, kind="stable")
-    sizes, slack = size[order], rounding[order]
-    apart = np.diff(sizes, prepend=-np.inf) > np.maximum(slack, np.roll(slack, 1))
-    apart |= (sizes > 0) & (np.roll(sizes, 1) == 0)
-    first = np.maximum.accumulate(np.where(apart, np.arange(len(sizes)), 0))
-    tied = np.empty(len(size))
-    tied[order] = sizes[first]
-    return np.sign(differences) * tied
+def deviation(scores: np.ndarray) -> float:
+    """Return the standard deviation of finite scores, (n,), with n - 1 in the denominator; NaN for fewer than two."""
+    if len(scores) < 2:
+        return NAN
+    unit = _power_of_two(float(np.max(np.abs(scores))))
+    return unit * float(np.std(scores / unit, ddof=1))
 
 
 def _a12(better: np.ndarray, other: np.ndarray) -> float:
@@ -198,7 +191,8 @@ def _correlation(scheme: np.ndarray, reference: np.ndarray) -> float:
     """Return Pearson's correlation of the two schemes' scores over seeds; NaN if either never varies."""
     if len(scheme) < 2 or np.ptp(scheme) == 0 or np.ptp(reference) == 0:
         return NAN
-    return float(np.corrcoef(scheme, reference)[0, 1])
+    x, y = (scores / _power_of_two(float(np.max(np.abs(scores)))) for scores in (scheme, reference))
+    return float(np.corrcoef(x, y)[0, 1])
 
 
 def _variance_saved(scheme: np.ndarray, reference: np.ndarray, sd: float) -> float:

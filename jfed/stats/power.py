@@ -1,22 +1,23 @@
-"""Power of paired comparisons: the seeds that they need, and the effects that given seeds can show.
+"""Power of comparisons: the seeds that they need, and the effects that given seeds can show.
 
-All of it is about the two-sided paired t-test, with effects as d_z: the mean difference over the
-standard deviation of the differences. A family of comparisons is planned by Bonferroni, each at
-alpha / num_comparisons; Holm's correction, the default of `compare`, needs no more seeds than that.
+All of it is about the two-sided test that decides, which `test` names: "t" (paired, the default), "wilcoxon" and
+"sign-flip" compare schemes on the same seeds, "welch" and "mann-whitney" two groups of independent runs of equal size.
+Scores are taken as normal. An effect is d_z for paired tests, the mean difference over the standard deviation of the
+differences; for the other two it is d, the difference over the standard deviation of one run. A family of comparisons
+is planned by Bonferroni, each at alpha / num_comparisons; Holm's correction, the default of `compare`, needs no more
+seeds than that.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, stats
 
 from jfed.results.frames import require_alpha
+from jfed.stats.power_by_test import MOST_SEEDS, Test, chance, exceeds, least_p, require_test, seeds, solve, unpaired
 
 NAN = float("nan")
-MOST_SEEDS = 100_000
 CONFIDENCE = 0.8
 
 
@@ -39,31 +40,39 @@ class Plan:
     note: str
 
 
-def power(n: int, d_z: float, alpha: float = 0.05) -> float:
-    """Return the probability that the two-sided paired t-test on n seeds rejects at level alpha.
+def power(n: int, d_z: float, alpha: float = 0.05, *, test: Test = "t") -> float:
+    """Return the probability that the two-sided test on n seeds has p < alpha.
+
+    For t it is exact, for Welch's test exact where both variances are equal, and for the others it is simulated or
+    approximated (`jfed.stats.power_by_test`), the same at each call.
 
     Args:
-        n: number of seeds, at least 2.
-        d_z: true mean difference over the standard deviation of the differences, of either sign.
+        n: number of seeds, or of runs in each group; at least 2.
+        d_z: true effect, of either sign; d for unpaired tests.
         alpha: level of the test.
+        test: the test that decides.
 
     Returns:
-        A number in (0, 1]; alpha for an effect of 0. A significant result of the wrong sign counts.
+        A number in [0, 1]; for an effect of 0, alpha for t and the level that is attained for the others. 0 where no
+        p-value of so few seeds is below alpha. A significant result of the wrong sign counts.
 
     Raises:
-        ValueError: fewer than 2 seeds, an effect that is not finite, or alpha outside (0, 1).
+        ValueError: fewer than 2 seeds, an effect that is not finite, alpha outside (0, 1) or an unknown test.
 
     Source: noncentral t distribution; Cohen (1988), Statistical power analysis for the behavioral
-    sciences, chapter 2, for d_z.
+    sciences, chapter 2, for d and d_z.
     """
+    require_test(test)
     _require_seeds(n)
     require_alpha(alpha)
     if not math.isfinite(d_z):
         raise ValueError(f"d_z must be finite, got {d_z}")
-    return _exceeds(float(stats.t.isf(alpha / 2, n - 1)), n, abs(d_z))
+    return chance(test, n, abs(d_z), alpha)
 
 
-def seeds_for(d_z: float, *, power: float = 0.8, alpha: float = 0.05, num_comparisons: int = 1) -> int:
+def seeds_for(
+    d_z: float, *, power: float = 0.8, alpha: float = 0.05, num_comparisons: int = 1, test: Test = "t"
+) -> int:
     """Return the fewest seeds with which a true effect `d_z` is detected with probability `power`.
 
     Args:
@@ -71,21 +80,32 @@ def seeds_for(d_z: float, *, power: float = 0.8, alpha: float = 0.05, num_compar
         power: required probability, for each comparison by itself.
         alpha: familywise error rate.
         num_comparisons: size of the family; each is tested at alpha / num_comparisons.
+        test: the test that decides.
+
+    Returns:
+        A number of seeds, or of runs in each group.
 
     Raises:
         ValueError: the effect is 0, not finite or needs more than 100 000 seeds, or another
             argument is out of range.
     """
-    level = _level(power, alpha, num_comparisons)
+    level = _level(power, alpha, num_comparisons, test)
     if not math.isfinite(d_z) or d_z == 0:
         raise ValueError(f"d_z must be finite and not 0, got {d_z}")
-    seeds = _seeds(abs(d_z), power, level)
-    if seeds is None:
+    fewest = seeds(test, abs(d_z), power, level)
+    if fewest is None:
         raise ValueError(f"an effect of d_z = {d_z} needs more than {MOST_SEEDS} seeds")
-    return seeds
+    return fewest
 
 
-def plan(pilot_differences: ArrayLike, *, power: float = 0.8, alpha: float = 0.05, num_comparisons: int = 1) -> Plan:
+def plan(
+    pilot_differences: ArrayLike,
+    *,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    num_comparisons: int = 1,
+    test: Test = "t",
+) -> Plan:
     """Choose the number of seeds from a pilot: for its effect, and for the least effect that it supports.
 
     The effect in a small pilot is optimistic, for three reasons. Its standard deviation is more
@@ -107,19 +127,24 @@ def plan(pilot_differences: ArrayLike, *, power: float = 0.8, alpha: float = 0.0
         power: required probability, for each comparison by itself.
         alpha: familywise error rate.
         num_comparisons: size of the family; each is tested at alpha / num_comparisons.
+        test: the paired test that will decide. The limit of d_z is that of the t-test in any case.
 
     Returns:
         The plan; NaN and None for one seed, or if the difference is the same on every seed up to rounding.
 
     Raises:
-        ValueError: the differences are not a finite vector with at least one entry, or another
-            argument is out of range.
+        ValueError: the differences are not a finite vector with at least one entry, the test is not
+            paired, or another argument is out of range.
 
     Source: Perugini, Gallucci and Costantini (2014), Safeguard power as a protection against
     imprecise power estimates; Hedges (1981), Distribution theory for Glass's estimator of effect
     size and related estimators.
     """
-    level = _level(power, alpha, num_comparisons)
+    level = _level(power, alpha, num_comparisons, test)
+    if unpaired(test):
+        raise ValueError(
+            f"paired differences plan a paired test, not {test}; use seeds_for, with the effect of two groups"
+        )
     d = np.asarray(pilot_differences, dtype=float)
     if d.ndim != 1 or d.size == 0 or not np.isfinite(d).all():
         raise ValueError(f"differences must be a finite vector with at least one entry, got shape {d.shape}")
@@ -130,84 +155,45 @@ def plan(pilot_differences: ArrayLike, *, power: float = 0.8, alpha: float = 0.0
         return Plan(NAN, NAN, None, None, "constant difference" if d.any() else "identical")
     effect = abs(float(np.mean(d))) / float(np.std(d, ddof=1))
     t = effect * math.sqrt(n)
-    low = _effect(t, n, 1 - CONFIDENCE)
-    return Plan(effect, low, _seeds(effect, power, level), _seeds(low, power, level), "")
+    low = solve(lambda d_z: exceeds(t, n - 1, d_z * math.sqrt(n)), 1 - CONFIDENCE)
+    return Plan(effect, low, seeds(test, effect, power, level), seeds(test, low, power, level), "")
 
 
-def detectable(n: int, *, power: float = 0.8, alpha: float = 0.05, num_comparisons: int = 1) -> float:
-    """Return the smallest effect d_z that n seeds detect with probability `power`.
+def detectable(n: int, *, power: float = 0.8, alpha: float = 0.05, num_comparisons: int = 1, test: Test = "t") -> float:
+    """Return the smallest effect d_z (d for unpaired tests) that n seeds detect with probability `power`.
 
     Args:
-        n: number of seeds, at least 2.
+        n: number of seeds, or of runs in each group; at least 2.
         power: required probability, for each comparison by itself.
         alpha: familywise error rate.
         num_comparisons: size of the family; each is tested at alpha / num_comparisons.
+        test: the test that decides.
 
     Returns:
-        A positive number without unit; 0 if `power` is not above alpha / num_comparisons.
+        A positive number without unit; 0 if `power` is not above the level that is attained, infinity where no p-value
+        of so few seeds is below alpha / num_comparisons.
 
     Raises:
         ValueError: fewer than 2 seeds, or another argument is out of range.
     """
-    level = _level(power, alpha, num_comparisons)
+    level = _level(power, alpha, num_comparisons, test)
     _require_seeds(n)
-    return _effect(float(stats.t.isf(level / 2, n - 1)), n, power)
+    if least_p(test, n) >= level:
+        return math.inf
+    return solve(lambda effect: chance(test, n, effect, level), power)
 
 
 def _require_seeds(n: int) -> None:
     if n < 2:
-        raise ValueError(f"a paired t-test needs at least 2 seeds, got {n}")
+        raise ValueError(f"a test needs at least 2 seeds, got {n}")
 
 
-def _level(power: float, alpha: float, num_comparisons: int) -> float:
+def _level(power: float, alpha: float, num_comparisons: int, test: Test) -> float:
     """Return the level of each comparison; raise ValueError if an argument is out of range."""
+    require_test(test)
     require_alpha(alpha)
     if not 0.0 < power < 1.0:
         raise ValueError(f"power must lie strictly between 0 and 1, got {power}")
     if num_comparisons < 1:
         raise ValueError(f"num_comparisons must be at least 1, got {num_comparisons}")
     return alpha / num_comparisons
-
-
-def _exceeds(t: float, n: int, d_z: float) -> float:
-    """Return P(|T| >= t) for the paired t of n seeds with true effect d_z >= 0.
-
-    T^2 is noncentral F with 1 and n - 1 degrees of freedom. SciPy's noncentral t is NaN in its far
-    tail, and its noncentral F is wrong at 0 and fails far out, hence the other two forms.
-    """
-    noncentrality = d_z * math.sqrt(n)
-    if noncentrality < 1e-6:
-        return 2 * float(stats.t.sf(t, n - 1))
-    if noncentrality > 1e4:  # the mean no longer varies in comparison, only the standard deviation does
-        return float(stats.chi2.cdf((n - 1) * (noncentrality / t) ** 2, n - 1))
-    return float(stats.ncf.sf(t**2, 1, n - 1, noncentrality**2))
-
-
-def _effect(t: float, n: int, probability: float) -> float:
-    """Return the d_z >= 0 with P(|T| >= t) = probability; 0 if an effect of 0 already reaches it."""
-    if _exceeds(t, n, 0.0) >= probability:
-        return 0.0
-    high = 1.0
-    while _exceeds(t, n, high) < probability:
-        high *= 2
-    root: Any = optimize.brentq(lambda d_z: _exceeds(t, n, d_z) - probability, 0.0, high, xtol=1e-12)
-    return float(root)
-
-
-def _seeds(d_z: float, power: float, level: float) -> int | None:
-    """Return the fewest seeds, by bisection since power grows with n; None if more than `MOST_SEEDS`."""
-
-    def enough(n: int) -> bool:
-        return _exceeds(float(stats.t.isf(level / 2, n - 1)), n, d_z) >= power
-
-    if d_z == 0:
-        return None
-    low, high = 1, 2
-    while not enough(high):
-        if high == MOST_SEEDS:
-            return None
-        low, high = high, min(2 * high, MOST_SEEDS)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high

@@ -1,5 +1,6 @@
 """Tests and effect sizes of two schemes on different seeds: Welch's t-test, the Mann-Whitney U test, a12 and delta."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +61,17 @@ class Unpaired:
         return self.difference - half, self.difference + half
 
 
+def runs_needed(num_comparisons: int, alpha: float = 0.05) -> int:
+    """Return the fewest runs of each scheme with which the Mann-Whitney test can reach `alpha`; see `seeds_needed`.
+
+    With n runs of each the smallest two-sided p-value is 2 / (2n choose n).
+    """
+    n = 1
+    while num_comparisons * 2.0 / math.comb(2 * n, n) >= alpha:
+        n += 1
+    return n
+
+
 def unpaired(scheme: ArrayLike, reference: ArrayLike, *, higher_is_better: bool) -> Unpaired:
     """Compare two independent groups of runs, such as jfed's with those of another implementation.
 
@@ -101,7 +113,7 @@ def unpaired(scheme: ArrayLike, reference: ArrayLike, *, higher_is_better: bool)
     elif any(failed):
         note = f"failed runs: {failed[0]} of the scheme, {failed[1]} of the reference"
     else:
-        p_ranks, exact, greater = _ranks(x, y)
+        p_ranks, exact, greater = rank_sum(x, y)
         if np.isfinite(x).all() and np.isfinite(y).all():
             difference = mean_x - mean_y
             se, df, t, p_welch, note = _welch(x, y)
@@ -133,7 +145,7 @@ def _mean(x: np.ndarray) -> float:
 
 def _constant(x: np.ndarray) -> bool:
     """Return whether finite values are the same up to rounding, which would look like a tiny variance."""
-    return bool(np.ptp(x) <= 64 * np.finfo(float).eps * np.abs(x).max())
+    return bool(np.ptp(x) <= 4 * np.finfo(float).eps * np.abs(x).max())
 
 
 def _welch(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float, float, str]:
@@ -141,20 +153,21 @@ def _welch(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float, float, st
     # Not SciPy's, which warns about a group without variance, allowed here.
     if min(len(x), len(y)) < 2:
         return NAN, NAN, NAN, NAN, "no t-test: needs >= 2 runs in each group"
-    of_x, of_y = (0.0 if _constant(v) else float(np.var(v, ddof=1)) / len(v) for v in (x, y))
+    unit = max(float(np.abs(x).max()), float(np.abs(y).max())) or 1.0  # the square of a small score may be 0
+    of_x, of_y = (0.0 if _constant(v) else float(np.var(v / unit, ddof=1)) / len(v) for v in (x, y))
     if of_x + of_y == 0:
         equal = _constant(np.concatenate([x, y]))
         return 0.0, NAN, NAN, 1.0 if equal else NAN, "all values equal" if equal else "no variance in either group"
     # In terms of shares of their sum, since the square of a small variance may be 0.
     share = of_x / (of_x + of_y)
     df = 1.0 / (share**2 / (len(x) - 1) + (1 - share) ** 2 / (len(y) - 1))
-    se = (of_x + of_y) ** 0.5
+    se = unit * (of_x + of_y) ** 0.5
     t = float(np.mean(x) - np.mean(y)) / se
     return se, df, t, float(2 * stats.t.sf(abs(t), df)), "" if of_x and of_y else "no variance in one group"
 
 
-def _ranks(x: np.ndarray, y: np.ndarray) -> tuple[float, bool, float]:
-    """Return the two-sided Mann-Whitney p-value, whether it is exact, and P(X > Y) + P(X = Y) / 2."""
+def rank_sum(x: np.ndarray, y: np.ndarray) -> tuple[float, bool, float]:
+    """Return the two-sided Mann-Whitney p-value, whether it is exact, and P(X > Y) + P(X = Y) / 2, for scores, (n,)."""
     both = np.concatenate([x, y])
     if (both == both[0]).all() or (np.isfinite(both).all() and _constant(both)):
         return 1.0, True, 0.5

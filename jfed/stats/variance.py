@@ -58,7 +58,7 @@ class Components:
         return pd.DataFrame([asdict(row) for row in (*self.rows, rest)])
 
 
-def components(frame: pd.DataFrame, metric: str, factors: Sequence[str] = SEEDS) -> Components:
+def components(frame: pd.DataFrame, metric: str, factors: Sequence[str] | None = None) -> Components:
     """Return variance components of a balanced, crossed random-effects design by the method of moments.
 
     Each combination of levels has one run. A run's score is modelled as mean + one effect per factor + residual, all
@@ -76,7 +76,8 @@ def components(frame: pd.DataFrame, metric: str, factors: Sequence[str] = SEEDS)
     Args:
         frame: one row per run of one scheme, with columns of the factors and of the metric.
         metric: the column to decompose.
-        factors: columns that were varied independently. Those with a single level are left out.
+        factors: columns that were varied independently; None takes those of `SEEDS` that there are. Those with a single
+            level are left out.
 
     Raises:
         ValueError: a column is missing or not numeric; there are several schemes; a combination has no run, or several;
@@ -85,7 +86,8 @@ def components(frame: pd.DataFrame, metric: str, factors: Sequence[str] = SEEDS)
 
     Source: Searle, Casella and McCulloch (1992), Variance components, chapter 4; Henderson (1953), method 1.
     """
-    factors = list(factors)
+    among = ", ".join(SEEDS if factors is None else factors)
+    factors = [name for name in SEEDS if name in frame.columns] if factors is None else list(factors)
     for column in (*factors, metric):
         if column not in frame.columns:
             raise ValueError(f"the frame has no column {column!r}; there are {', '.join(map(str, frame.columns))}")
@@ -95,8 +97,7 @@ def components(frame: pd.DataFrame, metric: str, factors: Sequence[str] = SEEDS)
     varied = [name for name in factors if len(levels[name]) > 1]
     if len(varied) < 2:
         raise ValueError(
-            f"variance components need two factors that vary, got {' and '.join(varied) or 'none'} "
-            f"among {', '.join(factors)}"
+            f"variance components need two factors that vary, got {' and '.join(varied) or 'none'} among {among}"
         )
     scores = _grid(frame, metric, {name: levels[name] for name in varied})
 

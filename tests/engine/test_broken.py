@@ -63,5 +63,5 @@ def test_tables_count_it_as_failed():
         assert failed == {"uniform, learning_rate=0.1": "0", "uniform, learning_rate=1e+38": "2"}
         compared = analysis.compare(frame, metric, baseline="uniform, learning_rate=0.1")
         table = analysis.comparisons_table(compared, "digits")
-        assert table.rows[0][-1] == "failed runs"
+        assert table.rows[1][-1] == "failed runs"
         assert "Failed runs of uniform, learning_rate=1e+38: seeds 0, 1." in " ".join(table.notes)

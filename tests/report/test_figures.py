@@ -18,6 +18,7 @@ from jfed.analysis import (
     stacked_lines,
 )
 from jfed.report.figures.curves import MOST_POINTS
+from jfed.report.figures.ranks import rank_diagram
 from jfed.report.figures.style import mark
 
 SCHEMES = ["uniform", "fedcs", "e3cs-0.5 (corrected)", "e3cs-inc"]
@@ -129,12 +130,21 @@ def test_forest_shows_every_row_and_verdict():
     result = compare(pd.DataFrame(rows), "acc", baseline="uniform")
     figure = forest(result, "Digits")
     words = texts(figure)
-    for text in (*SCHEMES[1:], "better", "worse", "no difference shown", "too few seeds",
-                 "constant: too few seeds", "failed runs", "acc minus uniform",
+    for text in (*SCHEMES[1:], "better", "worse", "no difference shown", "missing runs",
+                 "constant: missing runs", "failed runs", "acc minus uniform",
                  "over 6 comparisons"):  # fmt: skip
         assert text in words
     assert_nothing_clipped(figure)
     assert_nothing_clipped(forest(compare(pd.DataFrame(rows[:32]), "acc"), "Digits, all pairs"))
+
+
+def test_ranks_of_a_long_name_fit():
+    rng = np.random.default_rng(0)
+    names = ["uniform", "a scheme with a very long name indeed", *(f"scheme {i}" for i in range(8))]
+    rows = [(s, i, rng.normal()) for s in names for i in range(6)]
+    assert_nothing_clipped(
+        rank_diagram(compare(pd.DataFrame(rows, columns=["scheme", "seed", "acc"]), "acc"), "Digits")
+    )
 
 
 def test_save_is_reproducible_and_leaves_matplotlib_alone(tmp_path):

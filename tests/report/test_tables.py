@@ -74,8 +74,6 @@ def test_numbers():
     assert format_number(math.nan, 2) == ""
     assert [decimals_for([x]) for x in (0.021, 3.0, 250.0, math.nan, 0.0)] == [3, 1, 0, 3, 3]
     assert format_interval(-1, 2, 1) == "[-1.0, 2.0]"
-    assert format_interval(0.0, 2, 1, open_at_zero=True) == "(0, 2.0]"
-    assert format_interval(-2, 0.0, 1, open_at_zero=True) == "[-2.0, 0)"
     assert format_interval(math.nan, math.nan, 1) == ""
 
 
@@ -86,17 +84,22 @@ def test_seven_schemes_fit_a_terminal(frame, width):
     assert max(map(len, out)) <= width
     assert not any("…" in line for line in out)
     whole = " ".join(" ".join(out).split())
-    for text in ("Primary metric: accuracy", "Holm", "n = 20", "[-0.040", "(0, 0.020]", "better"):
+    for text in ("Metric: accuracy", "Holm", "n = 20", "[-0.040", "baseline", "better"):
         assert text in whole
 
 
 def test_notes_name_metric_family_correction_interval_and_n(frame):
-    table = comparisons_table(compare(frame, "accuracy", baseline="uniform"), TITLE)
+    table = comparisons_table(result := compare(frame, "accuracy", baseline="uniform"), TITLE)
     notes = " ".join(table.notes)
     for text in ("accuracy (higher is better)", "Holm-corrected over these 6 comparisons",
                  "simultaneous 95 %, Bonferroni over 6", "n = 20 seeds", "minus uniform",
-                 "Mean of uniform: 0.698"):  # fmt: skip
+                 "Metric: accuracy (higher"):  # fmt: skip
         assert text in notes
+    assert table.rows[0][:3] == ("uniform", "0.698", "0.025") and table.rows[0][-1] == "baseline"
+    assert set(table.rows[0][3:-1]) == {"-"}
+    for primary, words in (("accuracy", "Primary metric: accuracy"), ("loss", "Secondary metric: accuracy")):
+        (note, *_) = comparisons_table(result, TITLE, primary=primary).notes
+        assert note.startswith(words) and ("The primary metric is loss" in note) == (primary == "loss")
     assert "0.000" not in {cell for row in table.rows for cell in row}
 
 
@@ -163,15 +166,15 @@ def test_odd_rows_are_explained(frame):
     few.loc[few.scheme == "e3cs-0.8", "accuracy"] = base + 0.01
     table = comparisons_table(compare(few, "accuracy", baseline="uniform"), TITLE)
     verdicts = {row[0]: row[-1] for row in table.rows}
-    assert verdicts["fedcs"] == "too few seeds"
+    assert verdicts["fedcs"] == "missing runs"
     assert verdicts["pow-d"] == "failed runs"
     assert verdicts["e3cs-inc"] == "identical"
     notes = " ".join(table.notes)
-    fewer = ("n >= 8: with fewer seeds the Wilcoxon test", "n >= 2: with fewer seeds any test")
-    for text in (*fewer, "Failed runs of pow-d: seeds 2",
-                 "4 (fedcs, uniform)", "difference is constant", "n = 1 to 5"):  # fmt: skip
+    fewer = ("n >= 8: with fewer the Wilcoxon test", "A t-test needs at least 2 seeds")
+    for text in (*fewer, "Failed runs of pow-d: seeds 2", "Seeds that fedcs lacks and others have: 1, 2, 3, 4",
+                 "difference is constant", "n = 1 to 5"):  # fmt: skip
         assert text in notes
-    assert table.columns[2] == "n"
+    assert table.columns[3] == "n"
     for width in (100, 80):
         assert not any("…" in line for line in terminal(table, width))
     left_out = summary_table(summarise(few, "accuracy"), TITLE).notes[-1]

@@ -11,10 +11,10 @@ import jfed
 from jfed import analysis
 from jfed.claims.runs import Missing, Runs
 from jfed.commands import table
+from jfed.comparisons.tuning import choose
 from jfed.core.errors import ConfigError
 from jfed.report.components import components_table
 from jfed.results import alike, load
-from jfed.stats.tuning import choose
 
 SEEDS = [0, 1]
 METRIC = "num_succeeded"
@@ -49,7 +49,7 @@ def test_every_door_refuses(mixed):
         lambda: analysis.compare_times(frame.assign(t=[1.0, 2.0, 3.0, 4.0]), "t", 9),
         lambda: choose_and_compare(frame),
         lambda: components_table(frame, METRIC, "t"),
-        lambda: table.print_tables(results, table.Settings(mixed), None),  # type: ignore[arg-type]
+        lambda: table.show_tables(results, mixed, table.Settings(mixed), None),  # type: ignore[arg-type]
     ]
     for door in doors:
         with pytest.raises(ConfigError, match=DIFFERENT):
@@ -148,7 +148,7 @@ def test_of_two_runs_of_one_name_the_last_one_counts_and_it_is_said(tmp_path, ca
 
 def test_old_results_say_nothing_and_are_let_pass():
     frame = pd.DataFrame({"scheme": list("aabb"), "seed": [0, 1] * 2, "x": [1.0, 2.0, 3.0, 5.0], "setting": [""] * 4})
-    assert len(analysis.compare(frame, "x").rows) == 1
+    assert len(analysis.compare(frame, "x", higher_is_better=True).rows) == 1
 
 
 def test_variables_have_units_and_long_names(tmp_path):

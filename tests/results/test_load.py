@@ -91,11 +91,11 @@ def test_runs_of_two_worlds_under_one_name():
     assert [level for level, _ in load.swept(worlds)] == [{"world": "cell"}, {"world": "exchange"}]
 
 
-def test_shared_seeds_are_said():
-    assert load.dependence(made()) == ()
+def test_shared_seeds_come_with_every_frame():
+    assert "data_seed" not in load.tidy(made(), {})
     crossed = made(seeds=(0, 1, 2, 3)).assign_coords(data_seed=("run", [0, 0, 1, 1]), model_seed=("run", [0, 1, 0, 1]))
-    (note,) = load.dependence(crossed)
-    assert "share seeds of data and model" in note and "not independent" in note
+    frame = load.tidy(crossed, {})
+    assert frame.data_seed.tolist() == [0, 0, 1, 1] and frame.model_seed.tolist() == [0, 1, 0, 1]
 
 
 def test_what_is_no_whole_result(tmp_path):

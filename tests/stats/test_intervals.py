@@ -1,14 +1,16 @@
-"""Tests of Holm's correction, of the number of seeds it requires, and of the coverage of the cut intervals."""
+"""Tests of Holm's correction, of the number of seeds it requires, and of the coverage of displayed intervals."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels_quietly import multipletests
 
-from jfed.analysis import seeds_needed
-from jfed.stats.intervals import cut_at_zero, holm, t_interval
+from jfed.analysis import compare, seeds_needed
+from jfed.comparisons.family import Rule
+from jfed.stats.intervals import holm
 
 
 def test_holm_by_hand():
@@ -45,40 +47,27 @@ def test_seeds_needed():
         seeds_needed(3, 0)
 
 
-def test_cut_at_zero():
-    assert cut_at_zero(-1.0, 3.0, rejected=True) == (0.0, 3.0, True)
-    assert cut_at_zero(-3.0, 1.0, rejected=True) == (-3.0, 0.0, True)
-    assert cut_at_zero(1.0, 3.0, rejected=True) == (1.0, 3.0, False)
-    assert cut_at_zero(-1.0, 3.0, rejected=False) == (-1.0, 3.0, False)
-    # Rounding must not let the interval disagree with the test.
-    assert cut_at_zero(1e-17, 3.0, rejected=False) == (0.0, 3.0, False)
-
-
 @pytest.mark.parametrize("true", [(0, 2, 2, 2, 2), (0, 0, 0, 0, 0), (0.7, 0.7, 0.7, 0.7, 0.7)])
-def test_joint_coverage(true):
-    """Uncut intervals cover at least 1 - alpha, cut ones 1 - alpha (1 + share of effects), within 3 standard errors."""
+def test_displayed_intervals_cover_together(true):
+    """A table's intervals cover all true differences in at least 1 - alpha of tables, within 3 standard errors."""
     rng = np.random.default_rng(1)
-    alpha, n, m, tables = 0.2, 10, len(true), 400
+    alpha, n, tables = 0.2, 10, 400
     theta = np.array(true, dtype=float)
-    uncut_held = cut_held = 0
+    held = 0
     for _ in range(tables):
-        d = theta + (rng.normal(size=(n, 1)) + rng.normal(size=(n, m))) / np.sqrt(2)
-        mean, sd = d.mean(0), d.std(0, ddof=1)
-        p = _p_values(mean, sd, n)
-        adjusted = holm(p)
-        good_uncut = good_cut = True
-        for j in range(m):
-            limits = t_interval(mean[j], sd[j], n, 1 - alpha / m)
-            low, high, is_open = cut_at_zero(*limits, rejected=bool(adjusted[j] < alpha))
-            good_uncut &= limits[0] <= theta[j] <= limits[1]
-            good_cut &= low <= theta[j] <= high and not (is_open and theta[j] == 0)
-        uncut_held += good_uncut
-        cut_held += good_cut
-    promised = 1 - alpha * (1 + np.mean(theta != 0))
-    error = 3 * np.sqrt(0.25 / tables)
-    assert uncut_held / tables >= 1 - alpha - error
-    assert cut_held / tables >= promised - error
+        scores = rng.normal(size=(n, 1 + len(theta))) / np.sqrt(2)
+        frame = pd.DataFrame(scores + np.append(0, theta), columns=pd.Index([f"s{j}" for j in range(1 + len(theta))]))
+        tidy = frame.melt(ignore_index=False, var_name="scheme", value_name="m").rename_axis("seed").reset_index()
+        rows = compare(tidy, "m", baseline="s0", higher_is_better=True, alpha=alpha).rows
+        held += all(row.low <= value <= row.high for row, value in zip(rows, theta, strict=True))
+    assert held / tables >= 1 - alpha - 3 * np.sqrt(alpha * (1 - alpha) / tables)
 
 
-def _p_values(mean: np.ndarray, sd: np.ndarray, n: int) -> np.ndarray:
-    return 2 * stats.t.sf(np.abs(mean) / sd * np.sqrt(n), n - 1)
+@pytest.mark.parametrize(
+    ("correction", "shown", "one", "following"),
+    [("holm", 0, 0.99, 0.01), ("holm", 3, 0.99, 0.025), ("bh", 0, 0.99, 0.01), ("bh", 3, 0.97, 0.04)],
+)
+def test_levels_of_five_comparisons_by_hand(correction, shown, one, following):
+    rule = Rule(correction, 0.05, (), "obrien-fleming", False, None, True)
+    assert rule.level(5, shown, 1) == pytest.approx(one)
+    assert rule.next_level(5, shown) == pytest.approx(following)

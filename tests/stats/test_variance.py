@@ -137,7 +137,10 @@ def test_what_is_missing_is_named():
 def test_unusable_frames():
     frame = crossed(np.arange(6).reshape(2, 3))
     with pytest.raises(ValueError, match="no column 'environment_seed'; there are data_seed, model_seed, acc"):
-        components(frame, "acc")
+        components(frame, "acc", SEEDS)
+    with pytest.raises(ValueError, match="got model_seed among data_seed, model_seed, environment_seed"):
+        components(frame.drop(columns="data_seed"), "acc")
+    assert components(frame, "acc") == components(frame, "acc", TWO)  # factors that are absent are left out
     with pytest.raises(ValueError, match="two factors that vary, got model_seed among data_seed, model_seed"):
         components(frame[frame["data_seed"] == 0], "acc", TWO)
     with pytest.raises(ValueError, match="two factors that vary, got none among data_seed, model_seed"):

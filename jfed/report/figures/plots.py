@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from jfed.comparisons.compare import Comparison, Comparisons
 from jfed.report.figures.curves import draw_lines, lines, stacked_lines
 from jfed.report.figures.style import COLUMN_IN, PALETTE, RC, TEXT_IN, new_figure, save, wrap
-from jfed.stats.compare import Comparison, Comparisons
 
 __all__ = ["box_by_class", "draw_lines", "forest", "lines", "save", "stacked_lines"]
 
@@ -63,9 +63,8 @@ def box_by_class(panels: Mapping[str, Mapping[str, np.ndarray]], ylabel: str, ti
 def forest(comparisons: Comparisons, title: str) -> Figure:
     """Draw each difference with its intervals, one row per comparison, first row on top.
 
-    The thin line is the family's interval, which agrees with the corrected test, with an open circle
-    where it is cut at 0; the thick line is the pointwise interval. A difference that is the same on
-    every seed has neither and is labelled "constant".
+    The thin line is the family's interval, the thick line the pointwise one; the marker is the mean difference. A
+    difference that is the same on every seed has no interval and is labelled "constant".
 
     Args:
         comparisons: from `compare`.
@@ -76,11 +75,12 @@ def forest(comparisons: Comparisons, title: str) -> Figure:
     level = f"{100 * (1 - comparisons.alpha):g} %"
     sizes = sorted({row.n for row in rows})
     n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    thin = f"simultaneous {level} interval over {len(rows)} comparisons"
+    thin = f"simultaneous {level} interval over {comparisons.family} comparisons"
     if comparisons.correction == "bh":
         thin = f"{level} interval, on average over the differences shown"
-    caption = f"Thin: {thin}, open circle: cut at 0 by the corrected test. Thick: pointwise {level}. n = {n}"
-    caption += " seeds." if comparisons.paired else " runs, not paired."
+    caption = f"Thin: {thin}. Thick: pointwise {level}. n = {n}"
+    unit = "seeds" if comparisons.design == "paired" else "runs"
+    caption += f" {unit}." if comparisons.paired else " runs, not paired."
     better = "higher" if comparisons.higher_is_better else "lower"
     what = comparisons.metric + (f" minus {baseline}" if baseline else ", first minus second")
     with mpl.rc_context(RC):
@@ -132,10 +132,7 @@ def _whisker(axes: Axes, y: int, row: Comparison) -> None:
             solid_capstyle="butt",
             zorder=2,
         )
-        ends = [end for end in (row.low, row.high) if not (row.open_at_zero and end == 0)]
-        axes.plot(ends, [y] * len(ends), "|", color=color, markersize=5, zorder=3)
-        if row.open_at_zero:
-            axes.plot([0], [y], "o", mfc="white", mec=color, markersize=3, zorder=4)
+        axes.plot([row.low, row.high], [y, y], "|", color=color, markersize=5, zorder=3)
     axes.plot([row.difference], [y], marker, mfc=filled, mec=color, markersize=5, zorder=5)
 
 

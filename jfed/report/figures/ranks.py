@@ -6,8 +6,8 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jfed.report.figures.style import COLUMN_IN, RC, new_figure
-from jfed.stats.comparison import Comparisons
+from jfed.comparisons.comparison import Comparisons
+from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure
 from jfed.stats.omnibus import cliques, critical_difference
 
 _ROW_IN = 0.17  # height of a row of labels, inches
@@ -43,7 +43,7 @@ def rank_diagram(comparisons: Comparisons, title: str) -> Figure:
     sides = (found.k + 1) // 2
     with mpl.rc_context(RC):
         height = 0.35 + 0.09 * len(bars) + _ROW_IN * sides
-        figure = new_figure(COLUMN_IN, height, title, caption)
+        figure = new_figure(COLUMN_IN if max(map(len, names)) <= 22 else TEXT_IN, height, title, caption)
         axes = figure.subplots()
         _scale(axes, found.k, height)
         for level, group in enumerate(bars):

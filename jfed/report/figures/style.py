@@ -89,7 +89,8 @@ class Legend:
     @property
     def columns(self) -> int:
         """Return the number of legend columns that fit one column of a paper."""
-        return min(len(self.labels), 2 if max(map(len, self.labels)) > 12 else 3)
+        longest = max(map(len, self.labels))
+        return min(len(self.labels), 1 if longest > 24 else 2 if longest > 12 else 3)
 
     @property
     def rows(self) -> int:

@@ -7,7 +7,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from jfed.results.frames import require_alpha, scores_by_scheme
+from jfed.results.frames import require_alpha, scores_by_scheme, with_seeds
+from jfed.stats.crossed import factors
 from jfed.stats.intervals import t_interval
 
 
@@ -61,6 +62,9 @@ class Summary:
 def summarise(frame: pd.DataFrame, metric: str, alpha: float = 0.05) -> Summary:
     """Return the mean, standard deviation and pointwise t interval of each scheme over its finished runs.
 
+    Where runs share seeds of data, model or environment, the interval has the standard error of that design
+    (`jfed.stats.crossed`), and there is none if a run failed or is missing.
+
     Args:
         frame: one row per (scheme, seed), with columns `scheme`, `seed` and `metric`.
         metric: the column to summarise, in its own units.
@@ -70,14 +74,18 @@ def summarise(frame: pd.DataFrame, metric: str, alpha: float = 0.05) -> Summary:
         ValueError: the frame, metric or alpha is unusable.
     """
     require_alpha(alpha)
-    rows = []
-    for scheme, scores in scores_by_scheme(frame, metric).items():
+    rows, frame = [], with_seeds(frame)
+    found, seeds = scores_by_scheme(frame, metric), factors(frame)
+    for scheme, scores in found.items():
         finite = np.isfinite(scores.to_numpy())
         finished = scores.to_numpy()[finite]
         n = len(finished)
         mean = float(finished.mean()) if n else float("nan")
         sd = float(finished.std(ddof=1)) if n > 1 else float("nan")
         low, high = t_interval(mean, sd, n, 1 - alpha)
+        if seeds.kind != "independent":
+            whole = finite.all() and n == len(seeds.cells)
+            low, high = seeds.test(scores).interval(1 - alpha) if whole else (float("nan"), float("nan"))
         failed = tuple(scores.index[~finite].tolist())
         rows.append(SchemeSummary(scheme, n, failed, mean, sd, low, high))
     return Summary(metric, alpha, tuple(rows))

@@ -1,5 +1,6 @@
 """Tests of the deciding test, the correction of a family, independent runs, censored times, and their table notes."""
 
+import functools
 import math
 import re
 
@@ -11,12 +12,14 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels_quietly import multipletests
 
-from jfed.analysis import compare, compare_times, comparisons_table, to_html
+from jfed import analysis
+from jfed.analysis import compare_times, comparisons_table, to_html
 from jfed.stats.omnibus import friedman
-from jfed.stats.power import seeds_for
+from jfed.stats.power import detectable, seeds_for
 from jfed.stats.signflip import sign_flip
 
 pytestmark = pytest.mark.check
+compare = functools.partial(analysis.compare, higher_is_better=True)
 
 
 def tidy(effects, n=12, seed=0, apart=()):
@@ -54,13 +57,13 @@ def test_verdict_interval_and_corrected_p_agree(effects, test, correction, n, se
     for row in result.rows:
         shown = getattr(row, f"{field}_adjusted") < 0.05
         assert (row.verdict in ("better", "worse")) == shown
-        assert (row.low > 0 or row.high < 0 or row.open_at_zero) == shown
+        assert not (row.low > 0 or row.high < 0) or shown
         assert row.wins + row.ties + row.losses == row.n
 
 
 def test_sign_flips_and_effect_sizes():
     frame = tidy({"a": 0.0, "b": 0.7})
-    row, scores = compare(frame, "m").rows[0], wide(frame)
+    row, scores = compare(frame, "m", test="sign-flip").rows[0], wide(frame)
     assert row.p_sign_flip == pytest.approx(sign_flip(scores.a - scores.b).p)
     assert row.sign_flip_exact
     assert row.a12 == pytest.approx(np.mean([[x > y for y in scores.b] for x in scores.a]))
@@ -82,15 +85,26 @@ def test_false_coverage_rate_intervals(effects, shown):
     scores, level = wide(frame), 1 - 0.05 * max(shown, 1) / len(effects)
     for row in rows:
         ci = stats.ttest_rel(scores[row.scheme], scores.a).confidence_interval(level)
-        assert (row.uncut_low, row.uncut_high) == pytest.approx((ci.low, ci.high))
+        assert (row.low, row.high) == pytest.approx((ci.low, ci.high))
 
 
-@pytest.mark.parametrize(("baseline", "m"), [(None, 6), ("a", 3)])
-def test_seeds_wanted_are_those_of_the_family(baseline, m):
-    rows = compare(tidy({"a": 0.0, "b": 0.6, "c": 0.9, "d": 1.2}), "m", baseline=baseline).rows
-    assert len(rows) == m
-    for row in rows:
-        assert row.seeds_wanted == max(2, seeds_for(row.d_z, num_comparisons=m)) > seeds_for(row.d_z)
+@pytest.mark.parametrize("test", ["t", "wilcoxon", "sign-flip"])
+@pytest.mark.parametrize("correction", ["holm", "bh"])
+def test_seeds_wanted_are_those_of_the_deciding_test_and_its_correction(test, correction):
+    frame = tidy({"a": 0.0, "b": 0.3, "c": 5.0, "d": 4.0}, n=14, seed=1)
+    found = compare(frame, "m", baseline="a", test=test, correction=correction)
+    b, c, d = found.rows
+    assert (b.verdict, c.verdict, d.verdict) == ("no difference shown", "better", "better")
+    # Two of three are rejected: Holm tests the last one at all of alpha, Benjamini and Hochberg's procedure too.
+    assert b.next_alpha == pytest.approx(0.05) and c.next_alpha == pytest.approx(
+        0.05 / (2 if correction == "holm" else 1.5)
+    )
+    (note,) = [n for n in comparisons_table(found, "x").notes if n.startswith("Power")]
+    wanted, least = seeds_for(b.d_z, test=test), detectable(14, test=test)
+    assert (
+        note.endswith(f"need this many seeds to show them: b {wanted}.")
+        and f"a difference of {least:.2f} standard" in note
+    )
 
 
 def test_the_omnibus_ranks_the_smallest_loss_first():
@@ -110,7 +124,7 @@ def test_runs_without_common_seeds_are_independent():
     row = result.rows[0]
     a, b = (frame.m[frame.scheme == s] for s in "ab")
     welch = stats.ttest_ind(b, a, equal_var=False)
-    assert not result.paired and not any(row.paired for row in result.rows)
+    assert not result.paired and {row.design for row in result.rows} == {"independent"}
     assert (row.t, row.p_t) == pytest.approx((welch.statistic, welch.pvalue))
     ci = welch.confidence_interval(1 - 0.05 / 2)
     assert (row.low, row.high) == pytest.approx((ci.low, ci.high))
@@ -123,7 +137,7 @@ def test_runs_without_common_seeds_are_independent():
     with pytest.raises(ValueError, match="needs schemes that share seeds"):
         compare(frame, "m", test="sign-flip", paired=False)
     again = compare(frame[frame.scheme != "b"], "m", paired=False).rows[0]
-    assert not again.paired and again.p_t == pytest.approx(
+    assert again.design == "independent" and again.p_t == pytest.approx(
         stats.ttest_ind(a, wide(frame).c.dropna(), equal_var=False).pvalue
     )
 
@@ -137,7 +151,7 @@ def test_what_tables_say_of_the_family():
     found = friedman(scores.to_numpy())
     assert f"F({found.df_f[0]}, {found.df_f[1]}) = {found.f:.3g}" in notes and "not independent data sets" in notes
     table = comparisons_table(compare(frame, "m", test="sign-flip", correction="bh"), "x")
-    assert "p (F)" in table.columns and "p (W)" not in table.columns
+    assert "p (S)" in table.columns and "p (W)" not in table.columns
     notes = " ".join(table.notes)
     assert "Benjamini-Hochberg-corrected" in notes and "Verdict by the sign-flip test" in notes
     assert "false coverage rate), not simultaneous" in notes

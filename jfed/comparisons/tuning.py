@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from jfed.results.alike import COLUMNS
-from jfed.results.frames import KEYS
+from jfed.results.direction import require_direction
+from jfed.results.frames import KEYS, SELECTED_HERE
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Choice:
     Attributes:
         chosen: setting of each scheme.
         reported: columns scheme, seed, the metric and the settings, ready for `compare`; failed runs are kept, with
-            their scores.
+            their scores. `selected_here` marks runs whose setting was chosen by their own scores, which `compare` does
+            not judge.
         note: how the choice was made, to be shown below every table made from it.
     """
 
@@ -38,7 +40,7 @@ def choose(
     metric: str,
     settings: Sequence[str],
     tune_seeds: Iterable[int] | None = None,
-    higher_is_better: bool = True,
+    higher_is_better: bool | None = None,
 ) -> Choice:
     """Return each scheme's setting with the best mean over the tune seeds, and its runs on all other seeds.
 
@@ -53,18 +55,19 @@ def choose(
         settings: the columns that make up a point of the sweep, such as ("eta", "k").
         tune_seeds: seeds to choose on, the same for every scheme. With None, all seeds are used to choose and to
             report, and the note says that the scores are biased.
-        higher_is_better: whether a larger score is better.
+        higher_is_better: whether a larger score is better; None goes by the metric's name.
 
     Raises:
-        ValueError: a column is missing or unusable; two rows are the same run; a tune seed is not in the frame; a
-            setting lacks a tune seed (means over different seeds cannot be compared); every setting of a scheme has
-            failed; or the chosen setting has no seeds left to report.
+        ValueError: a column is missing or unusable; the metric's direction is unknown; two rows are the same run; a
+            tune seed is not in the frame; a setting lacks a tune seed (means over different seeds cannot be compared);
+            every setting of a scheme has failed; or the chosen setting has no seeds left to report.
 
     Source: Cawley and Talbot (2010), On over-fitting in model selection and subsequent selection bias in performance
     evaluation.
     """
     settings = [settings] if isinstance(settings, str) else list(settings)
     runs = _checked(frame, metric, settings)
+    higher = require_direction(metric, higher_is_better)
     tune = None if tune_seeds is None else list(dict.fromkeys(tune_seeds))
     if tune is not None:
         if not tune:
@@ -83,13 +86,13 @@ def choose(
         if np.isnan(means).all():
             raise ValueError(f"every setting of {scheme} has a failed tune run")
         failed += [f"{scheme} {_text(point)}" for (point, _), mean in zip(points, means, strict=True) if np.isnan(mean)]
-        best = int(np.nanargmax(means) if higher_is_better else np.nanargmin(means))
+        best = int(np.nanargmax(means) if higher else np.nanargmin(means))
         point, group = points[best]
         rest = group if tune is None else group.loc[~group["seed"].isin(tune)]
         if rest.empty:
             raise ValueError(f"{scheme} has no seeds left to report with {_text(point)}: all were used to choose it")
         chosen[scheme] = point
-        parts.append(rest)
+        parts.append(rest.assign(**{SELECTED_HERE: tune is None and len(points) > 1}))
         most_settings = max(most_settings, len(points))
     reported = pd.concat(parts, ignore_index=True)
     note = _note(tune, [len(part) for part in parts], most_settings)
@@ -148,7 +151,7 @@ def _note(tune: list | None, reported: list[int], most_settings: int) -> str:
     if tune is None:
         return (
             f"Best of up to {most_settings} settings, selected on the same seeds that are reported: "
-            "the chosen setting's score is biased towards looking good."
+            "the chosen setting's score is biased towards looking good, and is not judged."
         )
     low, high = min(reported), max(reported)
     others = f"{low} other seed{'s' if low > 1 else ''}" if low == high else f"{low} to {high} other seeds"

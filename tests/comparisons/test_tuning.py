@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jfed.analysis import compare
-from jfed.stats.tuning import choose
+from jfed.comparisons.tuning import choose
 
 
 def sweep(table, seeds=(0, 1, 2, 3)):
@@ -32,7 +32,7 @@ FRAME = sweep(
 def test_chosen_and_reported_seeds_are_apart():
     choice = choose(FRAME, "acc", ["eta"], tune_seeds=[0, 1])
     assert choice.chosen == {"a": {"eta": 0.1}, "b": {"eta": 0.2}}
-    assert choice.reported.columns.tolist() == ["scheme", "seed", "acc", "eta"]
+    assert choice.reported.columns.tolist() == ["scheme", "seed", "acc", "eta", "selected_here"]
     rows = choice.reported.to_dict("list")
     assert rows["scheme"] == ["a", "a", "b", "b"]
     assert rows["seed"] == [2, 3, 2, 3]
@@ -58,6 +58,13 @@ def test_on_all_seeds_the_note_warns():
     assert "selected on the same seeds" in choice.note and "biased" in choice.note
     single = choose(FRAME[FRAME["eta"] == 0.1], "acc", ["eta"])
     assert single.note == "One setting per scheme: nothing was chosen."
+
+
+def test_the_name_of_the_metric_says_which_mean_is_best():
+    loss = FRAME.rename(columns={"acc": "loss"})
+    assert choose(loss, "loss", ["eta"], [0, 1]).chosen == {"a": {"eta": 0.2}, "b": {"eta": 0.1}}
+    with pytest.raises(ValueError, match="the name 'tau' does not say whether a higher or a lower value is better"):
+        choose(FRAME.rename(columns={"acc": "tau"}), "tau", ["eta"])
 
 
 def test_lower_may_be_better():

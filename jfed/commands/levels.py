@@ -1,0 +1,99 @@
+"""The tables that a command has to make: a frame of runs for each combination of swept settings, or a CSV file's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from jfed.commands.reading import Reading
+from jfed.core.errors import require
+
+
+@dataclass(frozen=True)
+class Level:
+    """One table to be made of one metric.
+
+    Attributes:
+        frame: one row per run, as `compare` takes it.
+        baseline: the baseline's name in the frame; None compares all pairs.
+        title: title.
+        stem: name of its files.
+        notes: notes on its runs.
+    """
+
+    frame: pd.DataFrame
+    baseline: str | None
+    title: str
+    stem: str
+    notes: tuple[str, ...] = ()
+
+    def tuned(
+        self, metric: str, over: tuple[str, ...], seeds: tuple[int, ...], higher_is_better: bool | None
+    ) -> "Level":
+        """Return the table with each scheme at its best setting of `over`."""
+        from jfed.comparisons.tuning import choose
+
+        choice = choose(self.frame, metric, over, seeds or None, higher_is_better)
+        return replace(self, frame=choice.reported, notes=(choice.note, *choice.settings(), *self.notes))
+
+
+def of_csv(
+    path: Path,
+    metric: str,
+    baseline: str | None,
+    reading: Reading,
+    higher_is_better: bool | None,
+    apart: tuple[str, ...],
+) -> Level:
+    """Return the table of a CSV file."""
+    from jfed.report.formats import file_stem
+
+    frame = reading.frame(path, metric, higher_is_better, apart)
+    stem = file_stem(f"{path.stem}_{metric}")
+    return Level(frame, baseline, f"{metric} ({path.stem})", stem, tuple(frame.attrs["notes"]))
+
+
+def of_results(
+    results: Any, metric: str, baseline: str | None, together: tuple[str, ...], stem: str = ""
+) -> list[Level]:
+    """Return a table for each combination of swept settings.
+
+    Args:
+        results: Dataset from `load`.
+        metric: score to compare.
+        baseline: method that the others are compared with; None compares all pairs.
+        together: swept settings that become columns of one frame instead of a table for each value.
+        stem: further words in the names of files.
+    """
+    from jfed.report.formats import file_stem
+    from jfed.results import load
+
+    number, known = load.score(results, metric), load.settings(results)
+    unswept = [name for name in together if name not in known]
+    swept = f"swept here: {', '.join(known)}" if known else "nothing was swept here"
+    require(not unswept, f"--tune-over and --over take swept settings, not {', '.join(unswept)}; {swept}.")
+    levels = []
+    for level, chosen in load.swept(results.drop_vars(list(together))):
+        part = load.part(results, chosen)
+        frame = load.tidy(part, {metric: number.isel(run=chosen)}, keep=together)
+        labels = frame.scheme[part["method"].values.astype(str) == baseline].unique()
+        datasets = ", ".join(sorted(set(part["dataset"].values.astype(str)))).replace("none", "no training")
+        told = said_once(level)
+        title = ", ".join([datasets, *(f"{name} = {value}" for name, value in told.items() if name != "dataset")])
+        words = [metric, *([stem] if stem else []), *(f"{name}_{value}" for name, value in told.items())]
+        levels.append(
+            Level(
+                frame,
+                str(labels[0]) if len(labels) == 1 else baseline,
+                f"{metric} ({title})",
+                file_stem("_".join(words)),
+            )
+        )
+    return levels
+
+
+def said_once(level: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a level of the swept settings without the name of its world where the swept environment is that name."""
+    return {name: level[name] for name in level if name != "world" or level[name] != level.get("environment")}
