@@ -39,7 +39,7 @@ def test_rbcs_f_numerical(tmp_path, capsys):
     assert np.isclose(runs.slack["uniform", 1], runs.lowest_rate["uniform", 1] - 0.15)
     assert runs.loc["uniform"].queue_plateau.isna().all() and (runs.loc["rbcs-f-5"].queue_plateau > 0).all()
     verdicts = judge_all(gather([tmp_path]))
-    assert {v.claim.id for v in verdicts if v.finding.seeds == 3} == {"R-1", "R-2", "R-5", "R-6"}  # others: T = 500
+    assert {v.claim.id for v in verdicts if v.finding.seeds == 3} == {"R-2", "R-6"}  # the others: T = 500 or 5000
     with pytest.raises(ConfigError, match=r"cannot promise .* of the rounds to each of"):
         rbcs_f_numerical.main(dataclasses.replace(settings, cohort_size=5))
 

@@ -5,8 +5,10 @@ the average is over all K clients (`all`). Averages over the cohort (`selected`)
 (`returned`) are other readings of it; they move several times faster per round. `unscaled` is Eiffel's as printed
 (Sultana et al. 2022, Algorithm 1, line 13): images times importance, over all images; such shares need not add up to 1.
 
-*Departures.* None. Clients are weighed by q_i / q, as in Eq. (6) and the paper's FedAvg, though Eq. (1) has 1/K; both
-are the same for clients of equal size, the paper's case.
+*Departures.* None from Eq. (6). The caption of Fig. 2 contradicts it: where three of four clients are selected, it
+averages three models with shares of 1/3, as `selected` or `returned` do; Eq. (6) has shares of 1/4. Clients are weighed
+by q_i / q, as in Eq. (6) and the paper's FedAvg, though Eq. (1) has 1/K; both are the same for clients of equal size,
+the paper's case.
 """
 
 from typing import Literal

@@ -8,6 +8,8 @@ gradient are of one minibatch, that of the first step, which is also that of the
 rho_i = |F_i(w_i) - F_i(w)| / |w_i - w|; beta_i: the same of gradients; delta_i = |grad F_i(w) - g|, where g is the
 average of grad F_i(w) over the clients that returned.
 
+A client that comes back after rounds without it compares with the w_i of its own last steps, however old.
+
 *Departures.*
 - An epoch walks through the client's images in a new random order, in whole batches; the remaining images are dropped,
   as in the public code, which also drops the last batch where none remain. A client with fewer images than a batch has

@@ -1,4 +1,4 @@
-"""The finding of a test of a claim: a verdict word, and the numbers behind it."""
+"""The finding of the tests of a claim: p-values in three directions, the verdict that they give, and the numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,50 +6,91 @@ from dataclasses import dataclass, replace
 from jfed.stats.numerals import format_p
 
 WORDS = ("supported", "contradicted", "not supported", "underpowered", "untestable as printed", "not run")
-_WORST_FIRST = ("not supported", "underpowered", "untestable as printed", "not run", "supported")
 LEVEL = 0.05
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One verdict and its numbers.
+    """What the tests of a claim, or of one part of it, say.
 
-    - supported: the test rejects the claim's opposite;
-    - contradicted: the data show the opposite;
-    - not supported: neither, and the runs exclude an effect worth claiming;
+    - supported: the tests reject the claim's opposite in every part;
+    - contradicted: the data show the opposite in some part, by more than the claim's margin where it has one;
+    - not supported: neither, and in some part the runs exclude an effect worth claiming;
     - underpowered: neither, and such an effect may still exist;
     - untestable as printed: no run could decide;
-    - not run: runs that it needs are missing.
+    - not run: no part could be judged.
 
     Attributes:
-        verdict: one of `WORDS`.
-        numbers: effect, interval and p-value as text, or why there are none.
-        seeds: fewest seeds of any of its tests; 0 if none.
-        opposite: p-value for the claim's opposite, corrected for the parts so far; `settled` turns a small one into the
-            verdict "contradicted".
+        numbers: effects, intervals and p-values as text, or why there are none.
+        seeds: fewest seeds of any part that was judged; 0 if none was.
+        shown: largest p-value of any part for "the claim does not hold".
+        opposite: smallest p-value of any part for "the opposite does not hold", uncorrected.
+        absent: smallest p-value of any part for "there is an effect worth claiming", uncorrected.
+        tests: number of statistical tests; a statement about every run is none.
+        missing: why parts could not be judged.
+        untestable: whether no run could decide.
     """
 
-    verdict: str
-    numbers: str
+    numbers: str = ""
     seeds: int = 0
+    shown: float = 1.0
     opposite: float = 1.0
+    absent: float = 1.0
+    tests: int = 0
+    missing: tuple[str, ...] = ()
+    untestable: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """Return one of `WORDS`.
+
+        "Supported" needs no correction: since each part must hold, this is an intersection-union test. Any single part
+        can contradict a claim or take its support away, so these p-values are multiplied by the number of tests.
+
+        Source: Berger (1982), Multiparameter hypothesis testing and acceptance sampling; Bonferroni's inequality.
+        """
+        if self.untestable:
+            return "untestable as printed"
+        if not self.seeds:
+            return "not run"
+        parts = max(self.tests, 1)
+        if parts * self.opposite < LEVEL:
+            return "contradicted"
+        if self.shown < LEVEL:
+            return "supported"
+        return "not supported" if parts * self.absent < LEVEL else "underpowered"
+
+    @property
+    def text(self) -> str:
+        """Return the numbers, and what is missing."""
+        lacking = "; ".join(self.missing)
+        return "; ".join(filter(None, (self.numbers, f"not run: {lacking}" if lacking and self.seeds else lacking)))
+
+    def named(self, what: str) -> "Finding":
+        """Return the finding with its numbers preceded by a name, such as a scheme's."""
+        return replace(self, numbers=f"{what}: {self.numbers}" if self.numbers else "")
 
 
 def together(findings: Sequence[Finding]) -> Finding:
-    """Return the finding on a claim of several parts: the worst verdict, and the numbers of all parts.
+    """Return the finding on a claim of several parts; parts that could not be judged only add what they lack."""
+    missing = tuple(dict.fromkeys(reason for f in findings for reason in f.missing))
+    judged = [f for f in findings if f.seeds]
+    if not judged:
+        return Finding(missing=missing)
+    return Finding(
+        numbers="; ".join(f.numbers for f in judged if f.numbers),
+        seeds=min(f.seeds for f in judged),
+        shown=max(f.shown for f in judged),
+        opposite=min(f.opposite for f in judged),
+        absent=min(f.absent for f in judged),
+        tests=sum(f.tests for f in judged),
+        missing=missing,
+    )
 
-    "Supported" needs no correction: since each part must hold, this is an intersection-union test (Berger 1982). Any
-    single part can contradict the claim, so the p-values for its opposite are Bonferroni-corrected.
-    """
-    worst = min((f.verdict for f in findings), key=_WORST_FIRST.index)
-    numbers = "; ".join(dict.fromkeys(f.numbers for f in findings if f.numbers))
-    opposite = min(1.0, len(findings) * min(f.opposite for f in findings))
-    return Finding(worst, numbers, min(f.seeds for f in findings), opposite)
 
-
-def settled(finding: Finding) -> Finding:
-    """Return the finding on a whole claim, whose verdict is "contradicted" if its opposite is shown."""
-    return replace(finding, verdict="contradicted") if finding.opposite < LEVEL else finding
+def certain(holds: bool, numbers: str, seeds: int) -> Finding:
+    """Return the finding on a statement about every run, which a single run refutes."""
+    return Finding(numbers, seeds, shown=0.0 if holds else 1.0, opposite=1.0 if holds else 0.0)
 
 
 def p_text(p: float) -> str:

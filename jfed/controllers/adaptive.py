@@ -5,7 +5,7 @@ Constrained Edge Computing Systems", IEEE JSAC 2019, Algorithms 2 and 3, and its
 makes the estimates of rho, beta and delta.
 
 *Notation.* eta: learning rate; c_m, b_m: costs of a local step and of an aggregation in resource m; R_m: its budget;
-s_m: amount spent; R'_m: remaining budget; T': number of local steps that it buys; h(tau): distance to centralised
+s_m: amount spent; R'_m: budget of the search; T': number of local steps that it buys; h(tau): distance to centralised
 descent; G(tau): the objective that is minimised; phi: a control parameter.
 
     h(x) = max(0, delta / beta ((eta beta + 1)^x - 1) - eta delta x)
@@ -13,6 +13,10 @@ descent; G(tau): the objective that is minimised; phi: a control parameter.
     G(x) = (1 + sqrt(max(0, 1 + 4 phi rho eta T'^2 h(x) / x))) / (2 eta phi T') + rho h(x)
 
 tau is the first x of 1 .. min(growth tau, tau_max) with the least G.
+
+As in the public code, R'_m is not what is left of the budget: it is the whole, less a step and an exchange where the
+best model is returned (`stop="best"`). The costs c_m and b_m of the search are those of the round before the one that
+has just ended, so that tau is 1 in the first two rounds.
 
 *Departures.*
 - A NaN does not replace the estimate before it, nor does a round without estimates. If a budget has nothing left, tau
@@ -22,11 +26,10 @@ tau is the first x of 1 .. min(growth tau, tau_max) with the least G.
 - The costs of a cohort's clients are combined as `cost` says: by their mean (the public simulation draws one time for
   all), their sum or their maximum. A round without a cohort costs the time that it takes.
 - The public code makes a last round of at least one step even if the budget does not allow it (`last_steps = 1`); here
-  there is no such round. The first round is made before its costs are known. The search for tau assumes that a step and
-  an exchange of the next round cost what they cost in this one; once the cohort is known, tau is cut, or the run ended,
-  by the last known costs of its clients. A client that never reported costs counts as the costliest of the others.
-  The look at the last model is budgeted at the costs of the clients that train before it, and skipped if the cohort
-  that would look at it costs more than is left.
+  there is no such round. The first round is made before its costs are known. Once the next cohort is known, tau is cut,
+  or the run ended, by the last known costs of its clients. A client that never reported costs counts as the costliest
+  of the others. The look at the last model is budgeted at the costs of the clients that train before it, and skipped if
+  the cohort that would look at it costs more than is left.
 - A model that is not finite does not become the global one, and its estimates do not count; tau is 1 in the next round,
   and then what it was before.
 """

@@ -9,8 +9,8 @@ seconds, eta in bits per second and hertz.
 
 *Departures.*
 - `reading="corrected"`: s = 1 for a client that did NOT take part in the last round, since such clients have a cold
-  start (in round 1 all do), and eta = log2(1 + SNR), since the text calls it a Shannon formula. `"faithful"`: s = 1 for
-  a client that did, as printed, and the natural logarithm of Table 1.
+  start (in round 1 all do), and eta = log2(1 + SNR). `"faithful"`: s = 1 for a client that did, as printed, and the
+  natural logarithm. Table 1 prints "log" without a base; the text calls it a Shannon formula, which has base 2.
 - Noise is uniform within (-c . theta, c . theta), so that times lie in (0, 2 c . theta).
 - A client's class is its number modulo the number of classes (interleaved).
 - All selected clients return. A round without a cohort takes no time.

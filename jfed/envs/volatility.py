@@ -2,10 +2,11 @@
 
 Sec. VI-A of E3CS (Huang et al. 2022): K clients in equal classes with success rates 0.1, 0.3, 0.6 and 0.9.
 
-*Departures.* A client's class is its number modulo the number of classes (interleaved). Training data and
-local epochs are drawn independently of it, as in the paper. A round lasts until its deadline, even if all
-return earlier: the paper gives no times, so the unit is one round (`deadline_s`). In the paper all clients are always
-available; `availability` is an addition.
+*Departures.* A client's class is its number modulo the number of classes (interleaved), and classes are numbered by
+their place in `success_rates`: the paper's Class 1, the most reliable one, is the last. Training data and local epochs
+are drawn independently of it, as in the paper. A round lasts until its deadline, even if all return earlier: the paper
+gives no times, so the unit is one round (`deadline_s`). In the paper all clients are always available; `availability`
+is an addition.
 """
 
 from dataclasses import dataclass

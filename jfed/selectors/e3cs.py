@@ -18,6 +18,7 @@ alpha_t: cap.
   estimate of Eq. (16) is biased. `sampler="exact"` has inclusion probabilities p.
 - `clip_exponent=True` keeps the exponent of Eq. (17) at most 1, which the proof of Theorem 1 assumes and which
   sigma = 0 violates.
+- Eq. (17) asks for eta < 1; any positive eta is allowed here.
 - Mode `faithful` is sequential without the clip; `corrected` is exact with it.
 - In the paper all clients are available. Where some are not, the round is one of the available clients A: k is
   min(k, |A|), sigma_t the same share of k / |A|, R_t = k - |A| sigma_t, and p = 0 for the others, whose weights do not

@@ -25,7 +25,8 @@ Printed but odd rules are options:
 - `loss`: the printed index favours a low loss; `high` uses f_i instead of 1 / f_i.
 - `pools`: where the first round selects all clients, none is outside the previous selection in the second, and
   (1 - kappa) R is left over (`printed`). `work_conserving` gives what one pool leaves to the other.
-- Eq. (5) is about probabilities and Algorithm 1 about a sorted list; the list is used.
+- Eq. (5) is about probabilities and Algorithm 1 about a sorted list; the list is used. Eq. (7) multiplies the gradient
+  of a local step by alpha_i and line 32 does not; clients make plain steps, and alpha_i counts in their shares.
 """
 
 import logging

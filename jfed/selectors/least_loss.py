@@ -1,12 +1,13 @@
 """Least loss first: the k clients whose loss is the smallest.
 
 The baseline "LLS" of A. Sultana et al., "Eiffel: Efficient and Fair Scheduling in Adaptive Federated Learning", IEEE
-TPDS 2022, Table 3.
+TPDS 2022, Sec. 6.1: in each round the clients whose local training loss is the smallest.
 
-*Departures.* The paper gives only the name. `loss="last"`: no client is probed; a client counts with the loss that it
-reported when it last returned, and comes first before its first return. The clients left out keep an old and larger
-loss, so that the first k to have trained may be selected for ever. `loss="polled"`: in every round all available
-clients report the global model's loss on all their images, which takes no time here. Ties are broken at random.
+*Departures.* The paper does not say how the loss of a client is known that does not train. `loss="last"`: no client is
+probed; a client counts with the loss that it reported when it last returned, and comes first before its first return.
+The clients left out keep an old and larger loss, so that the first k to have trained may be selected for ever.
+`loss="polled"`: in every round all available clients report the global model's loss on all their images, which takes no
+time here. Ties are broken at random.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Lowest local accuracy first: the k clients on whose own data the global model is least accurate.
 
-The "local accuracy based" baseline of Sec. V-C of CS-UCB (Xia et al. 2020), Fig. 6.
+The "local accuracy based" baseline of Sec. V-B of CS-UCB (Xia et al. 2020), Figs. 2 and 6.
 
 *Departures.* Accuracy is measured on a client's training images, since the images that clients set aside for
 testing are pooled. Ties are broken at random.
