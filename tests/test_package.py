@@ -71,7 +71,7 @@ def test_the_wheel_works_without_the_repository(wheel, tmp_path):
     assert alone(unpacked, tmp_path, "--version").strip() == f"jfed {jfed.__version__}"
     ran = alone(unpacked, tmp_path, "run", "--num-rounds", "40", "--seeds", "3", "--out", "run")
     assert "fedcs" in ran and "better" in ran
-    assert "e3cs-0.5" in alone(unpacked, tmp_path, "table", "--out", "run")
+    assert "e3cs-0.5" in alone(unpacked, tmp_path, "table", "run")
     assert "E-1" in alone(unpacked, tmp_path, "claims")
     code = (
         f"import sys; sys.path.insert(0, {str(unpacked)!r}); import jfed;"
