@@ -13,11 +13,15 @@ accuracy reached?), `rates_so_far` and `last_broken` (are quotas kept?), `best_u
 `fairness` (how evenly are clients served?), `per_round` and `per_client` (tidy frames of all results). `jfed.claims`
 has the papers' claims.
 
-Names are loaded on first use.
+Names are loaded on first use. Arguments of functions are checked by their annotations (`jfed.calls`).
 """
 
+import functools
 import importlib
+import inspect
 from typing import TYPE_CHECKING, Any
+
+from jfed.calls import typed
 
 if TYPE_CHECKING:
     from jfed.comparisons.across import across as across
@@ -152,10 +156,23 @@ _NAMES = {
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
+_CHOICES = {"compare": "compare_levels"}  # functions that pass keywords on, and to which
+
+
+@functools.cache
+def _loaded(name: str) -> Any:
+    found = getattr(importlib.import_module(_HOME[name]), name)
+    if not inspect.isfunction(found):
+        return found
+    checked = typed(found, _loaded(_CHOICES[name]) if name in _CHOICES else None)
+    checked.__module__ = __name__  # where pickle finds it
+    return checked
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'jfed.analysis' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME[name]), name)
+    return _loaded(name)
 
 
 def __dir__() -> list[str]:

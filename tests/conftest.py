@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 
 import hypothesis
 import jax
@@ -38,6 +39,20 @@ jax.config.update("jax_enable_compilation_cache", False)
 
 hypothesis.settings.register_profile("jfed", deadline=None, derandomize=True, database=None, max_examples=50)
 hypothesis.settings.load_profile("jfed")
+
+
+@pytest.fixture
+def told(monkeypatch, capsys):
+    """Return a function that runs `jfed` with some arguments in a wide terminal and returns what it prints."""
+    from jfed import cli
+
+    def run(*arguments):
+        monkeypatch.setenv("COLUMNS", "300")
+        monkeypatch.setattr(sys, "argv", ["jfed", *map(str, arguments)])
+        cli.main()
+        return capsys.readouterr().out
+
+    return run
 
 
 @pytest.fixture

@@ -52,12 +52,13 @@ ALLOWED = CORE | {
     "measures": PLAIN | {"results"},
     "report": PLAIN | {"results", "stats", "comparisons", "measures"},
     "claims": PLAIN | {"results", "stats", "comparisons", "measures", "report"},
-    "analysis": {"results", "stats", "comparisons", "measures", "report", "claims"},
+    "calls": PLAIN,
+    "analysis": {"calls", "results", "stats", "comparisons", "measures", "report", "claims"},
     "__init__": {"core.version"},
 }
 # The command line is above everything else, and `experiments` and `tools` are above it.
 TOP = {"__main__", "cli", "commands"}
-NO_JAX = {"analysis", "results", "stats", "comparisons", "measures", "report", "claims", "data"}
+NO_JAX = {"analysis", "calls", "results", "stats", "comparisons", "measures", "report", "claims", "data"}
 FILES = {"builtins", "io", "os", "pathlib", "shutil", "tempfile", "glob", "h5py", "xarray", "pandas"}
 
 

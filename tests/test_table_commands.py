@@ -1,23 +1,8 @@
 """`jfed table`: data sets, families, columns and sentences."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
-
-from jfed import cli
-
-
-@pytest.fixture
-def told(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setenv("COLUMNS", "200")
-        monkeypatch.setattr(sys, "argv", ["jfed", *map(str, arguments)])
-        cli.main()
-        return capsys.readouterr().out
-
-    return run
 
 
 @pytest.fixture

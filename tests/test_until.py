@@ -1,7 +1,6 @@
 """`jfed run --until-decided`, and plans of looks that belong to results wherever their tables are written."""
 
 import json
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,7 +11,7 @@ from rich.console import Console
 
 import jfed
 from experiments.shared.common import Output
-from jfed import analysis, cli
+from jfed import analysis
 from jfed.commands import table, until
 from jfed.commands.levels import Level
 from jfed.commands.showing import Layout
@@ -22,18 +21,10 @@ from jfed.results import journal
 SMALL = ("--num-clients", 12, "--cohort-size", 3, "--num-rounds", 30)
 
 
-@pytest.fixture
-def told(monkeypatch, capsys):
-    """Return what runs a command and returns what it prints; without figures, which take most of the time."""
+@pytest.fixture(autouse=True)
+def without_figures(monkeypatch):
+    """Write tables without figures, which take most of the time."""
     monkeypatch.setattr(table, "Layout", lambda *a, **k: replace(Layout(*a, **k), figures=False))
-
-    def run(*arguments):
-        monkeypatch.setenv("COLUMNS", "300")
-        monkeypatch.setattr(sys, "argv", ["jfed", *map(str, arguments)])
-        cli.main()
-        return capsys.readouterr().out
-
-    return run
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Finding:
-    """What the tests of a claim, or of one part of it, say.
+    """Result of the tests of a claim, or of one part of it.
 
     - supported: the tests reject the claim's opposite in every part;
     - contradicted: the data show the opposite in some part, by more than the claim's margin where it has one;

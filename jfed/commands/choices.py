@@ -1,4 +1,4 @@
-"""The choices that a significance table is made by, all of which are to be fixed before results are looked at."""
+"""Choices that a significance table is made by, all of which are to be fixed before results are looked at."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -10,13 +10,14 @@ LEAST_ALPHA = 1e-12  # p-values are no more precise than that
 
 @dataclass(frozen=True)
 class Choices:
-    """How schemes are compared.
+    """Choices of a comparison of schemes.
 
     Attributes:
         metric: for results, a score summed over rounds or taken after the last one (test_accuracy, test_loss), by
             default num_succeeded; for a CSV, a column. The first of several is the primary metric, the others are
             secondary.
-        baseline: scheme that all others are compared with; all compares all pairs.
+        baseline: scheme that all others are compared with; all compares all pairs. By default uniform where there is
+            such a scheme, otherwise all pairs.
         better: whether a higher or a lower score is better, for metrics whose names do not say.
         test: test that decides, by default the t-test.
         correction: holm for headlines, bh (false discovery rate) for exploration.
@@ -33,7 +34,7 @@ class Choices:
     """
 
     metric: tuple[str, ...] = ()
-    baseline: str = "uniform"
+    baseline: str = ""
     better: Literal["higher", "lower"] | None = None
     test: Literal["t", "wilcoxon", "sign-flip"] | None = None
     correction: Literal["holm", "bh"] = "holm"

@@ -1,4 +1,4 @@
-"""What commands on finished results have in common: where results are, and how a CSV file is read."""
+"""Shared parts of commands on finished results: the place of results, and the reading of CSV files."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ Results = Annotated[Path | None, tyro.conf.arg(metavar="RESULTS")]
 
 @dataclass(frozen=True)
 class Reading:
-    """How a CSV file is read.
+    """Settings for reading a CSV file.
 
     Attributes:
         scheme_column: column of schemes, if it has a name of its own.

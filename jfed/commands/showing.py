@@ -15,7 +15,7 @@ from jfed.core.errors import ConfigError
 
 @dataclass(frozen=True)
 class Layout:
-    """How tables are shown.
+    """Layout of printed and written tables.
 
     Attributes:
         columns: names of the columns; none for the usual ones.

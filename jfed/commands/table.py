@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import tyro
 from rich.console import Console
@@ -122,7 +123,18 @@ def _levels(results: object, source: Path, metric: str, settings: Settings) -> l
     return levels
 
 
-def _named(results: object, source: Path, settings: Settings) -> Settings:
+def _named(results: Any, source: Path, settings: Settings) -> Settings:
+    """Return the settings with a metric and a baseline: those that are compared if none are named."""
+    settings = _with_metric(results, source, settings)
+    if settings.choices.baseline:
+        return settings
+    schemes = results["method"].values if results is not None else settings.csv.frame(source, None)["scheme"]
+    return replace(
+        settings, choices=replace(settings.choices, baseline="uniform" if "uniform" in set(schemes) else "all")
+    )
+
+
+def _with_metric(results: Any, source: Path, settings: Settings) -> Settings:
     """Return the settings with the metric of results that is compared if none is named; a CSV file has none."""
     if settings.choices.metric:
         return settings

@@ -22,11 +22,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from jfed.comparisons.across_data import Across, Evidence, OnDataSet, Pair
+from jfed.comparisons.across_data import Across, AcrossPair, Evidence, OnDataSet
 from jfed.comparisons.across_runs import Runs, runs_that_count
 from jfed.comparisons.across_tests import candidates, corrected, resampled, square_of_se, variance_between
 from jfed.results.direction import require_direction
-from jfed.results.frames import require_alpha, require_scheme
+from jfed.results.frames import require_scheme
+from jfed.stats.checks import require_share
 from jfed.stats.omnibus import critical_difference, friedman
 
 NAN = float("nan")
@@ -81,7 +82,7 @@ def across(
     Source: Demsar (2006), Statistical comparisons of classifiers over multiple data sets, for ranks; Holm (1979);
     `jfed.comparisons.across_tests` for the tests and the bootstrap.
     """
-    require_alpha(alpha)
+    require_share("alpha", alpha)
     higher_is_better = require_direction(metric, higher_is_better)
     runs = runs_that_count(frame, metric, by)
     schemes, scores = list(runs.failed), dict(runs.scores)
@@ -111,7 +112,7 @@ def across(
         better = np.array([one.difference for one in on]) * (1 if higher_is_better else -1)
         low, high = np.quantile(drawn[:, a] - drawn[:, b], [alpha / 2, 1 - alpha / 2])
         rows.append(
-            Pair(
+            AcrossPair(
                 scheme=schemes[a],
                 reference=schemes[b],
                 difference=estimate,

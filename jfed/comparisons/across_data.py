@@ -48,7 +48,7 @@ class OnDataSet:
 
 
 @dataclass(frozen=True)
-class Pair:
+class AcrossPair:
     """One scheme against another over all data sets; undefined numbers are NaN.
 
     Differences are scheme minus reference in the metric's unit, or logarithms of ratios if `Across.relative`.
@@ -108,7 +108,7 @@ class Across:
     baseline: str | None
     relative: bool
     schemes: tuple[tuple[str, float, int], ...]
-    rows: tuple[Pair, ...]
+    rows: tuple[AcrossPair, ...]
     omnibus: Friedman | None
     critical_difference: float
     notes: tuple[str, ...]

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import stats
 
 from jfed.comparisons.across_data import Evidence
+from jfed.stats.checks import constant
 from jfed.stats.crossed import crossed
 from jfed.stats.intervals import holm
 
@@ -67,7 +68,7 @@ def square_of_se(x: np.ndarray) -> float:
     """Return the squared standard error of a mean, (n,); NaN for n = 1, 0 if all are equal up to rounding."""
     if len(x) < 2:
         return NAN
-    return 0.0 if np.ptp(x) <= 64 * np.finfo(float).eps * np.abs(x).max() else float(np.var(x, ddof=1)) / len(x)
+    return 0.0 if constant(x) else float(np.var(x, ddof=1)) / len(x)
 
 
 def variance_between(differences: Sequence[np.ndarray], shared: bool) -> float:

@@ -19,11 +19,11 @@ from jfed.results.direction import require_direction
 from jfed.results.frames import (
     SELECTED_HERE,
     company_notes,
-    require_alpha,
     require_scheme,
     scores_by_scheme,
     with_seeds,
 )
+from jfed.stats.checks import require_share
 from jfed.stats.crossed import Design, factors
 from jfed.stats.omnibus import Friedman, friedman
 from jfed.stats.paired import NAN, seeds_needed
@@ -123,10 +123,10 @@ def compare_levels(
     ):
         if value not in get_args(known):
             raise ValueError(f"{name} must be one of {', '.join(get_args(known))}, got {value!r}")
-    require_alpha(alpha)
+    require_share("alpha", alpha)
     if margin is not None and not (math.isfinite(margin) and margin > 0):
         raise ValueError(f"the margin must be positive and finite, got {margin}")
-    planned = checked_looks(looks) if looks else ()
+    planned = checked_looks(looks) if len(looks) else ()
     if planned and anytime:
         raise ValueError("planned looks and anytime exclude each other: either keeps the level by itself")
     if (planned or anytime) and correction != "holm":

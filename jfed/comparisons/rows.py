@@ -7,7 +7,7 @@ from typing import Any
 from jfed.comparisons.comparison import Comparison, Failed
 from jfed.comparisons.family import Rule, corrected
 from jfed.comparisons.pairs import Pair
-from jfed.comparisons.verdicts import Decision, verdict
+from jfed.comparisons.verdicts import Case, verdict
 from jfed.stats.paired import seeds_needed
 from jfed.stats.unpaired import runs_needed
 
@@ -42,7 +42,7 @@ def rows(
         pointwise = pair.interval(rule.level(1, 1, len(pairs)))
         is_last = not rule.looks or len(pairs) == len(rule.looks)
         word, sensitivity = verdict(
-            Decision(
+            Case(
                 pair=pair,
                 direction=pairs[int(found.at[i])].direction,
                 higher_is_better=rule.higher_is_better,

@@ -7,7 +7,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from jfed.results.frames import require_alpha, scores_by_scheme, with_seeds
+from jfed.results.frames import scores_by_scheme, with_seeds
+from jfed.stats.checks import require_share
 from jfed.stats.crossed import factors
 from jfed.stats.intervals import t_interval
 
@@ -73,7 +74,7 @@ def summarise(frame: pd.DataFrame, metric: str, alpha: float = 0.05) -> Summary:
     Raises:
         ValueError: the frame, metric or alpha is unusable.
     """
-    require_alpha(alpha)
+    require_share("alpha", alpha)
     rows, frame = [], with_seeds(frame)
     found, seeds = scores_by_scheme(frame, metric), factors(frame)
     for scheme, scores in found.items():

@@ -8,7 +8,7 @@ from jfed.comparisons.pairs import Bound, Pair
 
 
 @dataclass(frozen=True)
-class Decision:
+class Case:
     """What a verdict is made from.
 
     Attributes:
@@ -42,7 +42,7 @@ class Decision:
     is_last: bool
 
 
-def verdict(d: Decision) -> tuple[str, str]:
+def verdict(d: Case) -> tuple[str, str]:
     """Return the verdict on the scheme, and its sensitivity to failed and missing runs ("" without any)."""
     if not d.judged:
         return "not judged", ""
@@ -60,7 +60,7 @@ def verdict(d: Decision) -> tuple[str, str]:
     return (dropped if stands else "failed runs" if any(d.pair.failed) else "missing runs"), said
 
 
-def _without_gaps(d: Decision) -> str:
+def _without_gaps(d: Case) -> str:
     """Return the verdict by the runs that both have and finished."""
     numbers = d.pair.numbers
     if numbers.identical:
@@ -76,7 +76,7 @@ def _without_gaps(d: Decision) -> str:
     return "equal within margin" if d.equal < d.alpha else "not worse" if d.not_worse < d.alpha else "open"
 
 
-def _by_ranks(d: Decision, p: float, bound: Bound | None) -> str:
+def _by_ranks(d: Case, p: float, bound: Bound | None) -> str:
     if bound is None or math.isnan(p):
         return "undecided"
     return _word(bound.direction, d.higher_is_better) if p < d.alpha else "not shown"

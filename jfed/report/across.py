@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
-from jfed.comparisons.across_data import Across, Pair
+from jfed.comparisons.across_data import Across, AcrossPair
+from jfed.report.columns import SHORT
 from jfed.report.digits import format_p
 from jfed.report.tables import Table
 from jfed.stats.numerals import decimals_for, format_interval, format_number
 from jfed.stats.omnibus import Friedman
 
-SHORT = {"no difference shown": "not shown"}
 MOST_NAMED = 8  # rows that a note names
 
 
@@ -100,7 +100,7 @@ def _notes(found: Across, decimals: int, level: str, primary: str | None) -> tup
     return (*notes, *(f"{note[0].upper()}{note[1:]}." for note in found.notes))
 
 
-def _name(found: Across, row: Pair) -> str:
+def _name(found: Across, row: AcrossPair) -> str:
     return row.scheme if found.baseline else f"{row.scheme}/{row.reference}"
 
 

@@ -35,7 +35,7 @@ def to_terminal(table: Table, console: Console | None = None) -> None:
     """Print a table with its notes.
 
     In a narrow terminal, text columns and intervals wrap; columns that still do not fit follow below, beside the
-    leading text columns again.
+    leading text columns again. A last column of text, such as the verdict, stays in the upper part.
     """
     console = console or Console()
     # Text objects, since rich would read "[0.1, 0.2]" in a string as markup.
@@ -62,13 +62,16 @@ def _layout(table: Table, width: int) -> list[dict[int, int]]:
         least[j] = max((cell_len(word) for cell in cells for word in cell.split()), default=1) if wraps else widest[j]
     leading = list(itertools.takewhile(lambda j: table.align[j] == "l", widest))
     repeated = leading if len(leading) < len(widest) else leading[:1]
-    grids = [repeated]
-    for j in list(widest)[len(repeated) :]:
+    others = list(widest)[len(repeated) :]
+    last = [others.pop()] if len(others) > 1 and table.align[others[-1]] == "l" else []
+    grids = [[*repeated, *last]]
+    for j in others:
         columns = [*grids[-1], j]
         if grids[-1] == repeated or sum(least[c] for c in columns) <= _room(width, len(columns)):
             grids[-1] = columns
         else:
             grids.append([*repeated, j])
+    grids[0] = [j for j in grids[0] if j not in last] + last
     return [_narrowed({j: widest[j] for j in columns}, least, _room(width, len(columns))) for columns in grids]
 
 

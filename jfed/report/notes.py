@@ -11,7 +11,7 @@ from jfed.stats.omnibus import FEW, Friedman, critical_difference
 from jfed.stats.power import detectable, seeds_for
 
 TESTS = {"t": "t-test", "wilcoxon": "Wilcoxon test", "sign-flip": "sign-flip test"}
-CORRECTED = {"holm": "Holm-corrected", "bh": "Benjamini-Hochberg-corrected"}
+PROCEDURES = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 SPENDING = {"obrien-fleming": "O'Brien-Fleming-like", "pocock": "Pocock-like"}
 MOST_WANTED = 500  # seeds; an estimate of more says only that there are too many
 MOST_NAMED = 8  # schemes that a note names
@@ -75,7 +75,7 @@ def _test_note(comparisons: Comparisons, columns: Sequence[str]) -> str:
     shown = " (not shown: no difference shown)" if any("shown" in row.verdict for row in comparisons.rows) else ""
     these = "these " if len(comparisons.rows) > 1 else ""
     more = ", of which this table has a part" if comparisons.family > len(comparisons.rows) else ""
-    corrected = f"{CORRECTED[comparisons.correction]} over {these}{_many(comparisons)}{more}"
+    corrected = f"{PROCEDURES[comparisons.correction]}-corrected over {these}{_many(comparisons)}{more}"
     corrected = "" if comparisons.family == 1 else f", each {corrected}" if tests else f" {corrected}"
     return (
         f"p: two-sided{' ' if tests else ''}{tests}{corrected}."
@@ -128,7 +128,7 @@ def _margin_notes(comparisons: Comparisons, decimals: int) -> list[str]:
     note = (
         f"Margin: {margin}. Equal within margin: two one-sided t-tests exclude a difference of the margin or more on"
         " either side; not worse: on the worse side; open: otherwise. Whether schemes differ, are equal, or not worse"
-        f" are three questions, each {CORRECTED[comparisons.correction]} by itself."
+        f" are three questions, each {PROCEDURES[comparisons.correction]}-corrected by itself."
     )
     if small:
         note += f" The difference is shown to be smaller than the margin: {_listed([r.scheme for r in small])}."
@@ -228,7 +228,7 @@ def bold_note(comparisons: Comparisons) -> str:
     """Return the meaning of bold where the best group is bold."""
     return (
         "Bold: the best mean, and all schemes not shown to be worse than it"
-        f" ({CORRECTED[comparisons.correction]} {TESTS[comparisons.test]} over {_many(comparisons)} at"
+        f" ({PROCEDURES[comparisons.correction]}-corrected {TESTS[comparisons.test]} over {_many(comparisons)} at"
         f" {comparisons.alpha:g})."
     )
 

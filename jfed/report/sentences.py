@@ -3,6 +3,7 @@
 import math
 
 from jfed.comparisons.comparison import Comparison, Comparisons
+from jfed.report.notes import PROCEDURES
 from jfed.stats.effects import d_z_interval
 from jfed.stats.numerals import decimals_for, format_interval, format_number, format_p
 
@@ -10,7 +11,6 @@ NAMES = {"t": "paired t-test", "wilcoxon": "Wilcoxon signed-rank test", "sign-fl
 UNPAIRED = {"t": "Welch's t-test", "wilcoxon": "Mann-Whitney test"}
 MARGINS = {"equal within margin": "two one-sided t-tests", "not worse": "one-sided t-test"}
 FIELDS = {"equal within margin": "p_equal_adjusted", "not worse": "p_not_worse_adjusted"}
-CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 
 
 def sentences(comparisons: Comparisons) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ def _test(comparisons: Comparisons, row: Comparison) -> str:
         name, statistic, value = MARGINS[row.verdict], "", getattr(row, FIELDS[row.verdict])
     p = format_p(value, comparisons.alpha)
     over = (
-        [f"{CORRECTED[comparisons.correction]}-corrected over {comparisons.family}"] if comparisons.family > 1 else []
+        [f"{PROCEDURES[comparisons.correction]}-corrected over {comparisons.family}"] if comparisons.family > 1 else []
     )
     if comparisons.looks:
         over.append(f"corrected for looks at {', '.join(map(str, row.looked)) or 'no'} seeds")

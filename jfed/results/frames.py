@@ -135,9 +135,3 @@ def require_scheme(scheme: object, known: list[str]) -> None:
         raise ValueError(f"names of schemes are text: give {str(scheme)!r} in place of {shown(scheme)}")
     if scheme not in known:
         raise ValueError(unknown("scheme", scheme, known))
-
-
-def require_alpha(alpha: float) -> None:
-    """Raise ValueError unless the significance level is strictly between 0 and 1."""
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}")

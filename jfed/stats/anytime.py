@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jfed.results.frames import require_alpha
+from jfed.stats.checks import ROUNDING, require_share
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def anytime(differences: ArrayLike, alpha: float = 0.05, g: float = 1.0) -> Anyt
 
     Source: Wang and Ramdas (2024), whose sequence is here intersected over n.
     """
-    require_alpha(alpha)
+    require_share("alpha", alpha)
     d = _checked(differences, g)
     if d.ndim != 1:
         raise ValueError(f"differences must be a finite vector with at least one entry, got shape {d.shape}")
@@ -123,4 +123,4 @@ def _checked(differences: ArrayLike, g: float) -> np.ndarray:
 def _constant(d: np.ndarray) -> np.ndarray:
     """Return whether the differences up to each seed are the same up to rounding, shape (..., n)."""
     high, low = np.maximum.accumulate(d, axis=-1), np.minimum.accumulate(d, axis=-1)
-    return high - low <= 64 * np.finfo(float).eps * np.maximum(np.abs(high), np.abs(low))
+    return high - low <= ROUNDING * np.maximum(np.abs(high), np.abs(low))

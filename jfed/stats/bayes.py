@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jfed.stats.checks import finite_vector
+
 PRIOR = 0.5  # weight of the prior's one observation, which is a difference of 0; each seed has 1
 
 
@@ -59,9 +61,7 @@ def bayesian_signed_rank(
     Source: Benavoli, Corani, Demsar and Zaffalon (2017), Time for a change: a tutorial for comparing multiple
     classifiers through Bayesian analysis, section 4; Benavoli et al. (2014) for the model.
     """
-    d = np.asarray(differences, dtype=float)
-    if d.ndim != 1 or d.size == 0 or not np.isfinite(d).all():
-        raise ValueError(f"differences must be a finite vector with at least one entry, got shape {d.shape}")
+    d = finite_vector("differences", differences)
     if not (math.isfinite(rope) and rope >= 0):
         raise ValueError(f"rope must be 0 or larger and finite, got {rope}")
     if draws < 1:

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from jfed.stats.checks import constant, require_share
+
 Statistic = Literal["mean", "iqm", "median"]
 Method = Literal["BCa", "percentile"]
 
@@ -79,7 +81,7 @@ def bootstrap_interval(
     x = _one_axis("differences", differences)
     if len(x) < FEWEST_SEEDS or not np.isfinite(x).all():
         return NAN, NAN
-    if np.ptp(x) <= 64 * np.finfo(float).eps * np.abs(x).max():
+    if constant(x):
         return (float(x[0]), float(x[0])) if method == "percentile" else (NAN, NAN)
     with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
         # Raised where leaving out a seed never changes the statistic, or all resamples are on one side of it.
@@ -168,7 +170,6 @@ def _one_axis(name: str, values: ArrayLike) -> np.ndarray:
 
 
 def _require(level: float, resamples: int) -> None:
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie strictly between 0 and 1, got {level}")
+    require_share("level", level)
     if resamples < 1:
         raise ValueError(f"resamples must be at least 1, got {resamples}")

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from jfed.stats.checks import ROUNDING, constant, require_share
 from jfed.stats.variance import SEEDS
 
 NAN = float("nan")
@@ -54,8 +55,7 @@ class Crossed:
         Raises:
             ValueError: the level is outside (0, 1).
         """
-        if not 0.0 < level < 1.0:
-            raise ValueError(f"level must lie strictly between 0 and 1, got {level}")
+        require_share("level", level)
         half = max((float(stats.t.ppf(0.5 + level / 2, df)) * se for se, df in self.candidates), default=NAN)
         return self.estimate - half, self.estimate + half
 
@@ -119,7 +119,7 @@ def crossed(differences: ArrayLike, names: Sequence[str] = SEEDS, notes: Sequenc
             raise ValueError(f"a test needs at least two levels of {name}, got {size}")
     notes, estimate = list(notes), float(d.mean())
     levels = tuple(zip(names, d.shape, strict=True))
-    if np.ptp(d) <= 64 * np.finfo(float).eps * np.abs(d).max():
+    if constant(d):
         notes.append("constant difference" if d.any() else "identical")
         p = NAN if d.any() else 1.0
         return Crossed(estimate, 0.0, NAN, NAN, p, d.size, levels, (), tuple(notes), ())
@@ -134,7 +134,7 @@ def crossed(differences: ArrayLike, names: Sequence[str] = SEEDS, notes: Sequenc
     p, se, df = max(tests, key=lambda test: test[0])
 
     # The variance of a factor, times the runs per level, is the sum over all sets that contain it.
-    nothing = 64 * np.finfo(float).eps * largest[0]
+    nothing = ROUNDING * largest[0]
     truncated = tuple(
         name
         for i, name in enumerate(names)

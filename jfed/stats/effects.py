@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
+from jfed.stats.checks import require_share
+
 NAN = float("nan")
 BEYOND = 1e-20  # probability that is left out at each end of an integral
 NODES = 200
@@ -39,7 +41,7 @@ def d_z_interval(d_z: float, n: int, level: float = 0.95) -> tuple[float, float]
     Source: Steiger and Fouladi (1997), Noncentrality interval estimation and the evaluation of statistical models;
     Cumming and Finch (2001), A primer on the understanding, use, and calculation of confidence intervals.
     """
-    require_level(level)
+    require_share("level", level)
     if math.isnan(d_z):
         return NAN, NAN
     if math.isinf(d_z):
@@ -93,7 +95,7 @@ def a12_interval(
     for Satterthwaite's; Perme and Manevski (2019), Confidence intervals for the Mann-Whitney test, for the logit scale;
     Newcombe (2006), Confidence intervals for an effect size measure based on the Mann-Whitney statistic, part 2.
     """
-    require_level(level)
+    require_share("level", level)
     x, y = np.asarray(scheme, float), np.asarray(reference, float)
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"scores must have one value per run, got shapes {x.shape} and {y.shape}")
@@ -117,12 +119,6 @@ def a12_interval(
     half = stats.t.ppf(0.5 + level / 2, df) * math.sqrt(shares.sum()) / (a12 * (1 - a12))
     low, high = special.expit(special.logit(a12) + np.array([-half, half]))
     return float(low), float(high)
-
-
-def require_level(level: float) -> None:
-    """Raise ValueError unless the confidence level is strictly between 0 and 1."""
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie strictly between 0 and 1, got {level}")
 
 
 def _spread(df: int) -> tuple[float, float]:

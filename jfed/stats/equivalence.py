@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from jfed.stats.checks import ROUNDING, finite_vector, require_share
+
 NAN = float("nan")
 
 
@@ -177,17 +179,14 @@ def within(difference: float, se: float, df: float, margin: float) -> tuple[floa
 
 
 def _checked(differences: ArrayLike, alpha: float) -> np.ndarray:
-    d = np.asarray(differences, dtype=float)
-    if d.ndim != 1 or d.size == 0 or not np.isfinite(d).all():
-        raise ValueError(f"differences must be a finite vector with at least one entry, got shape {d.shape}")
-    if not 0.0 < alpha < 0.5:
-        raise ValueError(f"alpha must lie strictly between 0 and 0.5, got {alpha}")
+    d = finite_vector("differences", differences)
+    require_share("alpha", alpha, below=0.5)
     return d
 
 
 def _rounding(d: np.ndarray, margin: float) -> float:
     """Return the size up to which differences and distances are rounding error."""
-    return float(64 * np.finfo(float).eps) * max(margin, float(np.max(np.abs(d))))
+    return ROUNDING * max(margin, float(np.max(np.abs(d))))
 
 
 def _mean_and_error(d: np.ndarray, rounding: float) -> tuple[float, float, str]:

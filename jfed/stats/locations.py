@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from jfed.stats.effects import require_level
+from jfed.stats.checks import finite_vector, require_share
 from jfed.stats.signflip import EXACT_UP_TO
 from jfed.stats.unpaired import SMALL
 
@@ -60,8 +60,8 @@ def hodges_lehmann(differences: ArrayLike, level: float = 0.95) -> Estimate:
 
     Source: Hodges and Lehmann (1963), Estimates of location based on rank tests; Tukey (1949) for the interval.
     """
-    require_level(level)
-    d = _finite("differences", differences)
+    require_share("level", level)
+    d = finite_vector("differences", differences)
     first, second = np.triu_indices(d.size)
     return _between((d[first] + d[second]) / 2, _signed_ranks_below(d.size, _alpha(level)))
 
@@ -86,8 +86,8 @@ def hodges_lehmann_shift(scheme: ArrayLike, reference: ArrayLike, level: float =
 
     Source: Hodges and Lehmann (1963); Moses (1953), Non-parametric methods, for the interval.
     """
-    require_level(level)
-    x, y = _finite("scheme", scheme), _finite("reference", reference)
+    require_share("level", level)
+    x, y = finite_vector("scheme", scheme), finite_vector("reference", reference)
     return _between(np.subtract.outer(x, y).ravel(), _ranks_below(x.size, y.size, _alpha(level)))
 
 
@@ -123,8 +123,8 @@ def typical_values(
 
     Source: Hartigan (1969), Using subsample values as typical values.
     """
-    require_level(level)
-    d = _finite("differences", differences)
+    require_share("level", level)
+    d = finite_vector("differences", differences)
     if resamples < 1:
         raise ValueError(f"resamples must be at least 1, got {resamples}")
     means = _means_of_all_sets(d) if d.size <= EXACT_UP_TO else _means_of_random_sets(d, resamples, seed)
@@ -133,13 +133,6 @@ def typical_values(
         return NAN, NAN
     low, high = np.partition(means, [k - 1, len(means) - k])[[k - 1, -k]]
     return float(low), float(high)
-
-
-def _finite(name: str, values: ArrayLike) -> np.ndarray:
-    x = np.asarray(values, dtype=float)
-    if x.ndim != 1 or x.size == 0 or not np.isfinite(x).all():
-        raise ValueError(f"{name} must be a finite vector with at least one entry, got shape {x.shape}")
-    return x
 
 
 def _alpha(level: float) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from jfed.results.frames import require_alpha
+from jfed.stats.checks import require_share
 
 NAN = float("nan")
 FEW = 10  # with fewer seeds the F test's type I error rate exceeds its level
@@ -161,7 +161,7 @@ def critical_difference(n: int, k: int, alpha: float = 0.05) -> float:
     """
     if n < 1 or k < 2:
         raise ValueError(f"a critical difference needs at least one seed and two schemes, got n={n} and k={k}")
-    require_alpha(alpha)
+    require_share("alpha", alpha)
     q = float(stats.studentized_range.isf(alpha, k, np.inf)) / math.sqrt(2)
     return q * math.sqrt(k * (k + 1) / (6 * n))
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from jfed.results.frames import require_alpha
+from jfed.stats.checks import require_share
 from jfed.stats.omnibus import rank
 from jfed.stats.paired import NAN, measure
 from jfed.stats.signflip import sign_flip
@@ -140,7 +140,7 @@ def intersection_union(
 
     Source: Berger (1982), Multiparameter hypothesis testing and acceptance sampling.
     """
-    require_alpha(alpha)
+    require_share("alpha", alpha)
     x = np.asarray(scores, dtype=float)
     if x.ndim != 2 or len(x) < 1 or x.shape[1] < 2 or not np.isfinite(x).all():
         raise ValueError(f"scores must be a finite matrix of seeds by at least two schemes, got shape {x.shape}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from jfed.results.frames import require_alpha
+from jfed.stats.checks import require_share
 from jfed.stats.signedrank import SignedRank, rounding_error, signed_rank, tied
 from jfed.stats.signflip import SignFlip, sign_flip
 
@@ -86,7 +86,7 @@ def seeds_needed(num_comparisons: int, alpha: float = 0.05) -> int:
     """
     if num_comparisons < 1:
         raise ValueError(f"num_comparisons must be at least 1, got {num_comparisons}")
-    require_alpha(alpha)
+    require_share("alpha", alpha)
     n = 1
     while num_comparisons * 2.0 / 2.0**n >= alpha:
         n += 1

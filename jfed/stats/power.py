@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jfed.results.frames import require_alpha
+from jfed.stats.checks import constant, finite_vector, require_share
 from jfed.stats.power_by_test import MOST_SEEDS, Test, chance, exceeds, least_p, require_test, seeds, solve, unpaired
 
 NAN = float("nan")
@@ -64,7 +64,7 @@ def power(n: int, d_z: float, alpha: float = 0.05, *, test: Test = "t") -> float
     """
     require_test(test)
     _require_seeds(n)
-    require_alpha(alpha)
+    require_share("alpha", alpha)
     if not math.isfinite(d_z):
         raise ValueError(f"d_z must be finite, got {d_z}")
     return chance(test, n, abs(d_z), alpha)
@@ -145,13 +145,11 @@ def plan(
         raise ValueError(
             f"paired differences plan a paired test, not {test}; use seeds_for, with the effect of two groups"
         )
-    d = np.asarray(pilot_differences, dtype=float)
-    if d.ndim != 1 or d.size == 0 or not np.isfinite(d).all():
-        raise ValueError(f"differences must be a finite vector with at least one entry, got shape {d.shape}")
+    d = finite_vector("differences", pilot_differences)
     n = d.size
     if n < 2:
         return Plan(NAN, NAN, None, None, "needs >= 2 seeds")
-    if np.ptp(d) <= 64 * np.finfo(float).eps * np.max(np.abs(d)):
+    if constant(d):
         return Plan(NAN, NAN, None, None, "constant difference" if d.any() else "identical")
     effect = abs(float(np.mean(d))) / float(np.std(d, ddof=1))
     t = effect * math.sqrt(n)
@@ -191,9 +189,8 @@ def _require_seeds(n: int) -> None:
 def _level(power: float, alpha: float, num_comparisons: int, test: Test) -> float:
     """Return the level of each comparison; raise ValueError if an argument is out of range."""
     require_test(test)
-    require_alpha(alpha)
-    if not 0.0 < power < 1.0:
-        raise ValueError(f"power must lie strictly between 0 and 1, got {power}")
+    require_share("alpha", alpha)
+    require_share("power", power)
     if num_comparisons < 1:
         raise ValueError(f"num_comparisons must be at least 1, got {num_comparisons}")
     return alpha / num_comparisons

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jfed.stats.bootstrap import FEWEST_SEEDS, iqm
-from jfed.stats.effects import require_level
+from jfed.stats.checks import require_share
 from jfed.stats.locations import Estimate
 
 NAN = float("nan")
@@ -178,7 +178,7 @@ def probability_of_improvement(
 
 def _checked(scores: Mapping[str, ArrayLike], level: float, resamples: int) -> dict[str, np.ndarray]:
     """Return the scores as (seeds, tasks)."""
-    require_level(level)
+    require_share("level", level)
     if resamples < 1:
         raise ValueError(f"resamples must be at least 1, got {resamples}")
     if not scores:

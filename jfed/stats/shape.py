@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from jfed.stats.checks import constant
+
 ALPHA = 0.01  # of each of the two tests
 FEWEST = 5  # fewer differences are too few for an outlier; of 3, of which two tie, the third would always be one
 FEWEST_FOR_SKEWNESS = 8  # for which SciPy's test keeps its level
@@ -28,7 +30,7 @@ def outlying(differences: ArrayLike) -> int | None:
     if d.ndim != 1 or not np.isfinite(d).all():
         raise ValueError(f"differences must be a finite vector, got shape {d.shape}")
     n = d.size
-    if n < FEWEST or _constant(d):
+    if n < FEWEST or constant(d):
         return None
     distance = np.abs(d - d.mean()) / d.std(ddof=1)
     t = stats.t.isf(ALPHA / (2 * n), n - 2)
@@ -70,11 +72,7 @@ def shape_note(differences: ArrayLike, seeds: Sequence | None = None) -> str:
     if at is not None:
         notes.append(f"one outlying seed: {names[at]}")
         d = np.delete(d, at)
-    if d.size >= FEWEST_FOR_SKEWNESS and not _constant(d) and stats.skewtest(d).pvalue < ALPHA:
+    if d.size >= FEWEST_FOR_SKEWNESS and not constant(d) and stats.skewtest(d).pvalue < ALPHA:
         others = "the others " if notes else ""
         notes.append(f"{others}skewed (skewness {stats.skew(d, bias=False):.1f})")
     return "; ".join(notes)
-
-
-def _constant(d: np.ndarray) -> bool:
-    return bool(np.ptp(d) <= 64 * np.finfo(float).eps * np.max(np.abs(d)))

@@ -6,6 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jfed.stats.checks import finite_vector
+
 Alternative = Literal["two-sided", "greater", "less"]
 
 EXACT_UP_TO = 20  # non-zero differences, hence at most 2**20 sign patterns
@@ -65,9 +67,7 @@ def sign_flip(
     Source: Fisher (1935), The design of experiments, section 21; Phipson and Smyth (2010),
     Permutation p-values should never be zero.
     """
-    d = np.asarray(differences, dtype=float)
-    if d.ndim != 1 or d.size == 0 or not np.isfinite(d).all():
-        raise ValueError(f"differences must be a finite vector with at least one entry, got shape {d.shape}")
+    d = finite_vector("differences", differences)
     if alternative not in ("two-sided", "greater", "less"):
         raise ValueError(f"alternative must be 'two-sided', 'greater' or 'less', got {alternative!r}")
     if resamples < 1:

@@ -25,7 +25,7 @@ import numpy as np
 from scipy import optimize
 from scipy.special import ndtr, ndtri, roots_legendre
 
-from jfed.results.frames import require_alpha
+from jfed.stats.checks import require_share
 
 Spending = Literal["obrien-fleming", "pocock"]
 
@@ -72,7 +72,7 @@ def critical(
     seeds = checked_looks(looks)
     if seeds[-1] > n_max:
         raise ValueError(f"n_max must be at least the last look, at {seeds[-1]} seeds, got {n_max}")
-    require_alpha(alpha)
+    require_share("alpha", alpha)
     if spending not in get_args(Spending):
         raise ValueError(f"spending must be one of {', '.join(get_args(Spending))}, got {spending!r}")
     return _critical(seeds, n_max, alpha, spending)
@@ -102,7 +102,7 @@ def inflation(looks: Iterable[int], alpha: float = 0.05) -> float:
     Source: Armitage, McPherson and Rowe (1969), Repeated significance tests on accumulating data.
     """
     seeds = checked_looks(looks)
-    require_alpha(alpha)
+    require_share("alpha", alpha)
     c, sums, crossed = -float(ndtri(alpha / 2)), _START, 0.0
     steps = _steps(seeds)
     for n, step in zip(seeds, steps, strict=True):

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from jfed.stats.checks import require_share
+
 NAN = float("nan")
 SMALL = 8  # with at most this many runs in a group, SciPy's Mann-Whitney test is exact if there are no ties
 
@@ -53,8 +55,7 @@ class Unpaired:
         Raises:
             ValueError: the level is outside (0, 1).
         """
-        if not 0.0 < level < 1.0:
-            raise ValueError(f"level must lie strictly between 0 and 1, got {level}")
+        require_share("level", level)
         if np.isnan(self.df):
             return NAN, NAN
         half = float(stats.t.ppf(0.5 + level / 2, self.df)) * self.se

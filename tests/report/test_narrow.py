@@ -45,6 +45,16 @@ def test_many_columns_are_whole_at_every_width(width, align):
     assert words.count("cell0.5") == 1
 
 
+def test_the_verdict_is_in_the_upper_part():
+    columns = ("scheme", *(f"number{j}" for j in range(9)), "verdict")
+    rows = tuple((f"scheme-{i}", *("0.123" for _ in range(9)), "not shown") for i in range(2))
+    lines = printed(Table("A title", columns, "l" + "r" * 9 + "l", rows, ()), 60)
+    heads = [line.split() for line in lines if line.startswith(" scheme ")]
+    assert [head[-1] for head in heads] == ["verdict", "number8"] and heads[0][:2] == ["scheme", "number0"]
+    wide = printed(Table("A title", columns, "l" + "r" * 9 + "l", rows, ()), 200)
+    assert [line.split() for line in wide if line.startswith(" scheme ")] == [list(columns)]
+
+
 def test_a_word_longer_than_the_terminal_is_folded():
     table = Table("T", ("scheme", "x"), "lr", (("s" * 50, "1.25"),), ())
     lines = printed(table, 20)

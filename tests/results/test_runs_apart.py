@@ -121,7 +121,7 @@ def test_text_seeds_that_repeat_are_quoted():
 def test_names_of_schemes_are_text():
     frame = runs(range(4)).assign(scheme=lambda f: f.scheme.map({"base": 0, "new": 1, "same": 2}))
     assert len(compare(frame, "accuracy", baseline="0").rows) == 2
-    with pytest.raises(ValueError, match=r"^names of schemes are text: give '0' in place of 0$"):
+    with pytest.raises(ValueError, match=r"^baseline must be text or None, got 0: give '0'$"):
         compare(frame, "accuracy", baseline=0)
     with pytest.raises(ValueError, match="no scheme '3'"):
         require_scheme("3", ["0", "1"])

@@ -47,6 +47,7 @@ def test_seeds_needed():
         seeds_needed(3, 0)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("true", [(0, 2, 2, 2, 2), (0, 0, 0, 0, 0), (0.7, 0.7, 0.7, 0.7, 0.7)])
 def test_displayed_intervals_cover_together(true):
     """A table's intervals cover all true differences in at least 1 - alpha of tables, within 3 standard errors."""
