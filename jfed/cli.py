@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from jfed.commands import check, claims, data, export, run, show, table, variance
+from jfed.commands import check, claims, contents, data, diff, export, run, show, table, variance
 from jfed.commands.mistakes import in_words
 from jfed.core.version import __version__
 
@@ -20,9 +20,11 @@ def main() -> None:
         Annotated[show.Settings, tyro.conf.subcommand("list")]
         | Annotated[run.Settings, tyro.conf.subcommand("run")]
         | Annotated[data.Settings, tyro.conf.subcommand("data")]
+        | Annotated[contents.Settings, tyro.conf.subcommand("show")]
         | Annotated[table.Settings, tyro.conf.subcommand("table")]
         | Annotated[variance.Settings, tyro.conf.subcommand("variance")]
         | Annotated[export.Settings, tyro.conf.subcommand("export")]
+        | Annotated[diff.Settings, tyro.conf.subcommand("diff")]
         | Annotated[claims.Settings, tyro.conf.subcommand("claims")]
         | Annotated[check.Settings, tyro.conf.subcommand("check")]
     )
@@ -38,9 +40,8 @@ def main() -> None:
         config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),  # `data get`, not `data action:get`
     )
     with in_words(getattr(chosen, "load", ())):
-        {m.Settings: m for m in (show, run, data, table, variance, export, claims, check)}[type(chosen)].main(
-            chosen, Console()
-        )
+        mains = {m.Settings: m.main for m in (show, run, data, contents, table, variance, export, diff, claims, check)}
+        mains[type(chosen)](chosen, Console())
 
 
 if __name__ == "__main__":
