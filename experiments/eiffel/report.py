@@ -12,7 +12,7 @@ from rich.console import Console
 
 from experiments.eiffel.settings import FLAGS, Settings
 from experiments.shared.common import Output, show
-from experiments.shared.figures import by_scheme
+from experiments.shared.figures import by_scheme, names
 from experiments.shared.training import computed
 from experiments.shared.training_report import Study, per_run
 from jfed.analysis import compare, lines, stacked_lines, summarise, summary_table
@@ -85,9 +85,10 @@ def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Seque
     tau = np.where(taus(results) > 0, taus(results), np.nan)
     return {
         "client_losses": lines(place, by_scheme(results, losses, order), xlabel="share of clients, lowest loss first",
-                               ylabel="loss of the final model", title=f"Losses over clients ({title})", band="range"),
+                               ylabel="loss of the final model", title=f"Losses over clients ({title})", band="range",
+                               schemes=names(points)),
         "tau": lines(results["round"].values, by_scheme(results, tau, order), xlabel="communication round",
-                     ylabel="tau", title=f"Local steps ({title})"),
+                     ylabel="local steps of a client, tau", title=f"Local steps ({title})", schemes=names(points)),
     }  # fmt: skip
 
 
