@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from jfed.report.targets import compare_times as compare_times
     from jfed.report.targets import first_reached as first_reached
     from jfed.report.targets import targets_table as targets_table
+    from jfed.report.wide import wide_table as wide_table
     from jfed.results.anycsv.read import read_csv as read_csv
     from jfed.results.direction import direction as direction
     from jfed.results.export import per_client as per_client
@@ -131,6 +132,7 @@ _NAMES = {
     "jfed.report.sentences": "sentences",
     "jfed.report.tables": "Table comparisons_table summary_table",
     "jfed.report.targets": "compare_times first_reached targets_table",
+    "jfed.report.wide": "wide_table",
     "jfed.results.anycsv.read": "read_csv",
     "jfed.results.direction": "direction",
     "jfed.results.export": "per_client per_round",

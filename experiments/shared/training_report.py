@@ -148,6 +148,11 @@ def _times(
             output.comparisons(compared, words, f"rounds_to_{percent}_{stem}", primary, alone)
 
 
+def in_words(name: str, value: Any) -> str:
+    """Return a setting in words."""
+    return str(value) if isinstance(value, str) else f"{name} = {value:g}"
+
+
 def tuned_report(
     runs: pd.DataFrame,
     over: Sequence[str],
@@ -180,7 +185,7 @@ def tuned_report(
 def setting_title(data: str, fixed: Mapping[str, Any], num_clients: int | None = None) -> str:
     """Return the words for a setting in the titles of its tables and figures."""
     clients = [] if num_clients is None else [f"K = {num_clients}"]
-    told = [str(value) if isinstance(value, str) else f"{name} = {value:g}" for name, value in fixed.items()]
+    told = [in_words(name, value) for name, value in fixed.items()]
     return ", ".join([data, *told[:-1], *clients, *told[-1:]])
 
 

@@ -14,6 +14,7 @@ TESTS = {"t": "t-test", "wilcoxon": "Wilcoxon test", "sign-flip": "sign-flip tes
 PROCEDURES = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 SPENDING = {"obrien-fleming": "O'Brien-Fleming-like", "pocock": "Pocock-like"}
 MOST_WANTED = 500  # seeds; an estimate of more says only that there are too many
+HUGE = 3.0  # standard deviations (d_z): seeds that do not show such a difference show hardly anything
 MOST_NAMED = 8  # schemes that a note names
 
 
@@ -205,15 +206,26 @@ def _power_notes(comparisons: Comparisons) -> list[str]:
     if not rows or comparisons.design != "paired" or comparisons.anytime or comparisons.looks:
         return []
     row = min(rows, key=lambda row: row.n)
-    level, test = row.next_alpha, row.decided_by
-    least = detectable(row.n, alpha=level, test=test)
     wanted = [f"{name_of(comparisons, row)} {_seeds_wanted(row)}" for row in rows[:MOST_NAMED]]
     more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
     return [
-        f"Power: with {row.n} seeds the {TESTS[test]}, corrected as here, shows a difference of {least:.2f} standard"
-        " deviations (d_z) with a probability of 80 %. If the differences not shown are as large as they look, new runs"
+        f"Power: {_shown_by(row)} If the differences not shown are as large as they look, new runs"
         f" need this many seeds to show them: {', '.join(wanted)}{more}."
     ]
+
+
+def _shown_by(row: Comparison) -> str:
+    """Return the sentence on the differences that a row's seeds can show."""
+    least, test = detectable(row.n, alpha=row.next_alpha, test=row.decided_by), TESTS[row.decided_by]
+    if least > HUGE:
+        return (
+            f"with {row.n} seeds the {test}, corrected as here, can show hardly anything: it misses even a difference"
+            f" of {HUGE:g} standard deviations (d_z) with a probability above 20 %."
+        )
+    return (
+        f"with {row.n} seeds the {test}, corrected as here, shows a difference of {least:.2f} standard deviations (d_z)"
+        " with a probability of 80 %."
+    )
 
 
 def _seeds_wanted(row: Comparison) -> str:
