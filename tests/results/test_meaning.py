@@ -12,7 +12,7 @@ AMOUNT = (0.0, math.inf)
 
 
 @pytest.mark.parametrize(
-    ("words", "ends"),
+    ("name", "ends"),
     [
         ("test_accuracy", (0.0, 1.0)), ("test accuracy", (0.0, 1.0)), ("success ratio", (0.0, 1.0)),
         ("share of clients with a rate of 0.15", (0.0, 1.0)), ("client_accuracy", (0.0, 1.0)),
@@ -22,8 +22,8 @@ AMOUNT = (0.0, math.inf)
         ("1 - accuracy", FREE), ("log of the loss", FREE), ("accuracy minus that of uniform", FREE), ("x", FREE),
     ],
 )  # fmt: skip
-def test_what_is_possible(words, ends):
-    assert possible(words) == ends
+def test_what_is_possible(name, ends):
+    assert possible(name) == ends
 
 
 def test_values_overrule_words():
