@@ -76,9 +76,12 @@ def lines(
     title: str,
     band: Band = "ci",
     schemes: Sequence[str] = (),
+    differences: bool = True,
 ) -> Figure:
     """Return a figure with one panel of `stacked_lines`; the caption explains the band."""
-    return stacked_lines(x, {ylabel: curves}, xlabel=xlabel, title=title, band=band, schemes=schemes)
+    return stacked_lines(
+        x, {ylabel: curves}, xlabel=xlabel, title=title, band=band, schemes=schemes, differences=differences
+    )
 
 
 def stacked_lines(
@@ -89,6 +92,7 @@ def stacked_lines(
     title: str,
     band: Band = "ci",
     schemes: Sequence[str] = (),
+    differences: bool = True,
 ) -> Figure:
     """Return a figure of panels of `draw_lines`, stacked over one x axis, with one legend.
 
@@ -103,6 +107,7 @@ def stacked_lines(
         title: title, which must name the data set or world.
         band: as in `draw_lines`.
         schemes: as in `draw_lines`.
+        differences: whether there are panels of differences.
 
     Raises:
         ValueError: there is no panel, panels have different labels, or as in `draw_lines`.
@@ -114,8 +119,8 @@ def stacked_lines(
     rows: list[tuple[str, Mapping[str, np.ndarray], float]] = []
     for ylabel, arrays in checked.items():
         rows.append((ylabel, arrays, PANEL_IN))
-        if differences := apart(arrays):
-            rows.append((differences.label, differences.curves, APART_IN))
+        if differences and (found := apart(arrays)):
+            rows.append((found.label, found.curves, APART_IN))
     heights = [height for _, _, height in rows]
     study = (*labels[0], *schemes)
     legend = Legend(marks(labels[0], schemes))

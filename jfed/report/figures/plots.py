@@ -71,7 +71,7 @@ def box_by_class(
             axes.set_title(wrap(scheme, 0.9 * width / across, 8))
         for axes in grid.flat[len(boxes) :]:
             axes.remove()
-        for axes in grid.flat[max(0, len(boxes) - across) : len(boxes)]:  # nothing is below them
+        for axes in grid.flat[across * (down - 1) : len(boxes)]:
             axes.set_xlabel(xlabel)
         figure.supylabel(wrap(ylabel, 1.5 * down, 8), fontsize=8)
     return figure
