@@ -31,7 +31,7 @@ from jfed.sweep import Point, changed, methods
 
 QUOTAS = ("0", "0.5", "0.8", "inc")
 ETA = 0.5  # Table I
-ORDER = ["fedcs", *(f"e3cs-{q}" for q in QUOTAS), "uniform", *(f"best-{q}" for q in QUOTAS)]
+ORDER = ["uniform", "fedcs", *(f"e3cs-{q}" for q in QUOTAS), *(f"best-{q}" for q in QUOTAS)]  # of tables and legends
 
 
 @dataclass(frozen=True)
