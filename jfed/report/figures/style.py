@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -72,9 +73,8 @@ class Legend:
 
     def height_in(self, width_in: float) -> float:
         """Return the height of the legend in a figure of this width, in inches."""
-        texts = self._texts(width_in)
-        lines = max(1, *(len(text.splitlines()) for text in texts))
-        return 0.06 + 0.145 * lines * math.ceil(len(texts) / self._columns(width_in))
+        lines = [max(1, len(text.splitlines())) for text in self._texts(width_in)]
+        return 0.06 + 0.145 * max(sum(column) for column in np.array_split(lines, self._columns(width_in)))
 
     def _texts(self, width_in: float) -> list[str]:
         # A blank before an underscore, since matplotlib leaves out labels that begin with one.
