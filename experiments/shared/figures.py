@@ -121,5 +121,8 @@ def accuracy(results: xr.Dataset, order: Sequence[str], title: str, schemes: Seq
         spent = np.cumsum(each, 1)[:, evaluated - 1]
         grid = cost_grid(spent)
         curves = by_scheme(results, against(spent, values, grid), order)
-        figures[f"accuracy_by_{stem}"] = lines(grid, curves, xlabel=xlabel, ylabel=label, title=title, schemes=schemes)
+        # Without differences: runs have steps at different costs, and those would be seen instead.
+        figures[f"accuracy_by_{stem}"] = lines(
+            grid, curves, xlabel=xlabel, ylabel=label, title=title, schemes=schemes, differences=False
+        )
     return figures

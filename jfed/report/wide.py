@@ -9,7 +9,7 @@ import pandas as pd
 from jfed.comparisons.comparison import UNDECIDED, Comparisons
 from jfed.report.digits import without_noise
 from jfed.report.exceptions import exceptions
-from jfed.report.notes import PROCEDURES, TESTS
+from jfed.report.notes import PROCEDURES, TESTS, power_note
 from jfed.report.tables import Table
 from jfed.results.meaning import axis, possible
 from jfed.stats.numerals import decimals_for, format_number
@@ -64,7 +64,7 @@ def wide_table(columns: Mapping[str, Comparisons], title: str, *, name: str | No
         columns=("scheme", *columns),
         align="l" + "r" * len(columns),
         rows=tuple((scheme, *(found.get(scheme, "-") for found in texts.values())) for scheme in schemes),
-        notes=(_about(columns, name, shares), _family(columns, baseline), *_exceptions(columns)),
+        notes=(_about(columns, name, shares), _family(columns, baseline), *_power(columns), *_exceptions(columns)),
         bold=frozenset(marked),
         data=data,
     )
@@ -131,6 +131,12 @@ def _family(columns: Mapping[str, Comparisons], baseline: str) -> str:
         f"{BETTER}, bold: shown to be better than {baseline}; {WORSE}: shown to be worse; {'; '.join(rules)} {over}."
         f" No mark: no difference shown, which does not mean that there is none.{unjudged}"
     )
+
+
+def _power(columns: Mapping[str, Comparisons]) -> list[str]:
+    """Return what the fewest seeds can show."""
+    by_seeds = sorted(columns.values(), key=lambda found: min(row.n for row in found.rows))
+    return list(filter(None, map(power_note, by_seeds)))[:1]
 
 
 def _exceptions(columns: Mapping[str, Comparisons]) -> list[str]:

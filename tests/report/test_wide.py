@@ -66,6 +66,8 @@ def test_failed_runs_and_few_seeds_have_no_verdict():
     assert cells(table)["good"][0].endswith(" ?") and cells(table)["bad"][1].endswith(" ?")
     assert "?: no verdict" in table.notes[1]
     assert any(note.startswith("iid: Failed runs of good: seeds 3") for note in table.notes)
+    two = wide_table({"iid": compare(runs(n=2), "final_accuracy", baseline="base")}, "Digits")
+    assert any("with 2 seeds the t-test, corrected as here, can show hardly anything" in note for note in two.notes)
 
 
 def test_targets_are_columns_too():
