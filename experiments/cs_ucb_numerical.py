@@ -145,12 +145,12 @@ def run_study(study: str, settings: Settings, seeds: Sequence[int], output: Outp
             channels = one["num_channels"].values
             each = [(n, one.isel(run=np.flatnonzero(channels == n))) for n in sorted(set(channels.tolist()))]
             parts = {n: (own, *rows.gaps(own, expected_s)) for n, own in each}
-            found = _in_order(pd.concat([rows.ideal(*own) for own in parts.values()]), every)
+            found = _in_order(pd.concat([rows.ideal(*own) for own in parts.values()]), every, study)
             ideal_figures(parts, found, output, title)
         elif study == "quotas":
             known = rows.references(config, QUOTAS, seeds)
             so_far = rates(one)
-            found = _in_order(rows.quota(one, so_far, QUOTAS, known), every)
+            found = _in_order(rows.quota(one, so_far, QUOTAS, known), every, study)
             quota_figures(one, so_far, QUOTAS, found, output, title)
         else:
             found = rows.base(one, "cs_ucb_q_channels")
@@ -161,9 +161,9 @@ def run_study(study: str, settings: Settings, seeds: Sequence[int], output: Outp
     return pd.concat(frames)
 
 
-def _in_order(found: pd.DataFrame, every: Sequence[Point]) -> pd.DataFrame:
-    """Return the rows with schemes in the order of the points, not of the alphabet."""
-    names = list(dict.fromkeys(p.coords["method"] for p in every))
+def _in_order(found: pd.DataFrame, every: Sequence[Point], study: str) -> pd.DataFrame:
+    """Return the rows with schemes in the order of the points, not of the alphabet, and the tables' baseline first."""
+    names = list(dict.fromkeys([TABLES[study][0], *(p.coords["method"] for p in every)]))
     rank = found.scheme.str.removesuffix(" (oracle)").map(names.index)
     return found.iloc[np.argsort(rank, kind="stable")]
 

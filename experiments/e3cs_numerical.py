@@ -18,7 +18,7 @@ from rich.console import Console
 
 import jfed
 from experiments.shared.common import Output, command, show
-from experiments.shared.figures import RATE, by_class, class_figures, participation
+from experiments.shared.figures import RATE, by_class, class_figures, names, participation
 from jfed.analysis import compare, jain
 from jfed.catalog import scheme as method
 from jfed.config import Config
@@ -31,7 +31,7 @@ from jfed.sweep import Point, changed, methods
 
 QUOTAS = ("0", "0.5", "0.8", "inc")
 ETA = 0.5  # Table I
-ORDER = ["fedcs", *(f"e3cs-{q}" for q in QUOTAS), "uniform", *(f"best-{q}" for q in QUOTAS)]
+ORDER = ["uniform", "fedcs", *(f"e3cs-{q}" for q in QUOTAS), *(f"best-{q}" for q in QUOTAS)]  # of tables and legends
 
 
 @dataclass(frozen=True)
@@ -170,15 +170,15 @@ def regret_table(runs: pd.DataFrame, title: str) -> Table:
 def figures(results: xr.Dataset, every: Sequence[Point], output: Output, setting: str) -> None:
     """Draw Figs. 3 and 4, once for each mode of E3CS; the rivals are in both."""
     results = results.isel(run=_at_table_i(results))
-    modes, names = results["mode"].values.astype(str), results["method"].values.astype(str)
+    modes, called = results["mode"].values.astype(str), results["method"].values.astype(str)
     for mode in ("faithful", "corrected"):
-        rival = np.isin(names, ("fedcs", "uniform"))
-        shown = results.isel(run=np.flatnonzero(rival | ((modes == mode) & _starts(names, "e3cs-"))))
+        rival = np.isin(called, ("fedcs", "uniform"))
+        shown = results.isel(run=np.flatnonzero(rival | ((modes == mode) & _starts(called, "e3cs-"))))
         order = sorted(set(schemes(shown)), key=lambda x: ORDER.index(x.split(" ")[0]))
         boxes = class_figures(shown, order, every, f"Selections, {mode} ({setting})").get("selections")
         if boxes is not None:
             output.figure(boxes, f"fig3_selections_{mode}")
-        curves = participation(shown, order, f"Success ratio and participation, {mode} ({setting})")
+        curves = participation(shown, order, f"Success ratio and participation, {mode} ({setting})", names(every))
         output.figure(curves, f"fig4_participation_{mode}")
 
 

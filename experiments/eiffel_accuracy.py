@@ -15,7 +15,7 @@ from rich.console import Console
 
 import jfed
 from experiments.eiffel import settings as eiffel
-from experiments.eiffel.report import compared, frame, over, written
+from experiments.eiffel.report import compared, frame, over, side_by_side, written
 from experiments.shared.common import Output, command
 from experiments.shared.training import further
 from jfed.catalog import scheme as method
@@ -98,6 +98,8 @@ def main(settings: Settings) -> None:
     runs = frame(settings, points(settings), "eiffel_accuracy", ("partition", "model", "curve", "tau"))
     runs["loss_minus_best_fixed"] = beside_best(runs)
     data = written(runs, settings)
+    taus = (0, *(set(TABLE) & set(settings.taus)))
+    wanted = ["centralised", *(name(scheme, tau) for scheme in ("eiffel", "adaptive-fl") for tau in taus)]
     groups: Any = runs.groupby("partition", sort=False)
     for partition, part in groups:
         title = f"{data}, {partition}, K = {settings.num_clients}, budget {settings.budget:g} s"
@@ -107,10 +109,13 @@ def main(settings: Settings) -> None:
         panels = {"mean_loss": "loss", "final_accuracy": "test accuracy"}
         output.figure(over(drawn, "tau", "label", panels, "local steps tau", f"Fixed and adaptive tau ({title})"),
                       f"tau_{partition}")  # fmt: skip
-        wanted = [name(s, tau) for s in ("eiffel", "adaptive-fl") for tau in (0, *(set(TABLE) & set(settings.taus)))]
-        table = part[part.scheme.isin(["centralised", *wanted])]
         for metric in ("mean_loss", "final_accuracy"):
+            table = part[part.scheme.isin(wanted)]
             compared(table, metric, "centralised", title, f"{metric}_{partition}", output, console)
+    title = f"{data}, K = {settings.num_clients}, budget {settings.budget:g} s"
+    tables: Any = runs[runs.scheme.isin(wanted)]
+    for metric in ("mean_loss", "final_accuracy"):
+        side_by_side(tables, ["partition"], metric, "centralised", title, output, console)
     output.tell(console)
 
 

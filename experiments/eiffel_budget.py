@@ -11,7 +11,7 @@ from typing import Any, Literal
 from rich.console import Console
 
 from experiments.eiffel import settings as eiffel
-from experiments.eiffel.report import compared, frame, over, written
+from experiments.eiffel.report import compared, frame, over, side_by_side, written
 from experiments.shared.common import Output, command
 from experiments.shared.training import further
 from jfed.core.errors import require
@@ -64,6 +64,8 @@ def main(settings: Settings) -> None:
         for budget, rows in part.groupby("budget"):
             stem = f"final_accuracy_{partition}_{budget:g}"
             compared(rows, "final_accuracy", "eiffel", f"{title}, budget {budget:g} s", stem, output, console)
+    title = f"{data}, K = {settings.num_clients}, budgets in s"
+    side_by_side(runs, ("partition", "budget"), "final_accuracy", "eiffel", title, output, console)
     output.tell(console)
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import jfed
 from experiments.eiffel import settings as eiffel
-from experiments.eiffel.report import compared, frame, over, written
+from experiments.eiffel.report import compared, frame, over, side_by_side, written
 from experiments.eiffel_accuracy import name
 from experiments.shared.common import Output, command
 from experiments.shared.training import further
@@ -65,6 +65,10 @@ def main(settings: Settings) -> None:
         most = f"eiffel-{max(settings.participants)}"
         stem = f"final_accuracy_{partition}"
         compared(part[part.tau == 0], "final_accuracy", most, f"{title}, adaptive tau", stem, output, console)
+    title = f"{data}, K = {settings.num_clients}, budget {settings.budget:g} s, adaptive tau"
+    most = f"eiffel-{max(settings.participants)}"
+    adaptive: Any = runs[runs.tau == 0]
+    side_by_side(adaptive, ["partition"], "final_accuracy", most, title, output, console)
     output.tell(console)
 
 

@@ -20,8 +20,8 @@ from rich.console import Console
 
 import jfed
 from experiments.shared.common import Output, command, show
-from experiments.shared.figures import by_scheme, rates
-from jfed.analysis import compare, jain, lines, selection_heat
+from experiments.shared.figures import by_scheme, rates, selection_map
+from jfed.analysis import compare, jain, lines
 from jfed.config import Config, problem
 from jfed.core.errors import require
 from jfed.envs import exchange
@@ -172,16 +172,18 @@ def regret_bound(config: Config, delta: float = 0.05) -> float:
     return float(config.num_clients * (1 + scheme.beta**2) / (2 * scheme.V) + learning)  # Eq. (24)
 
 
-def figures(results: xr.Dataset, share: np.ndarray, beta: float, output: Output, title: str) -> None:
+def figures(
+    results: xr.Dataset, share: np.ndarray, every: Sequence[Point], output: Output, title: str
+) -> None:  # fmt: skip
     """Draw Figs. 2, 3 and 4, and the share of clients whose promise is kept."""
     shown = np.isin(results["method"].values.astype(str), SHOWN)
     results, share = results.isel(run=np.flatnonzero(shown)), share[shown]
     labels = schemes(results)
     order = sorted(set(labels), key=lambda x: SHOWN.index(x.split(" ")[0]))
-    rounds, x = results["round"].values, "round"
+    rounds, x, beta = results["round"].values, "communication round", promised(every)
     queued = [s for s in order if s.startswith("rbcs-f")]
     queues = by_scheme(results, results["selector_queue_sum"].values, queued)
-    figure = lines(rounds, queues, xlabel=x, ylabel="total queue length", title=f"Queues ({title})")
+    figure = lines(rounds, queues, xlabel=x, ylabel="total queue length", title=f"Queues ({title})", schemes=order)
     output.figure(figure, "fig2_queues")
     times = by_scheme(results, np.cumsum(results["round_time_s"].values.astype(float), 1), order)
     figure = lines(rounds, times, xlabel=x, ylabel="cumulative time, s", title=f"Exchange time ({title})")
@@ -189,11 +191,7 @@ def figures(results: xr.Dataset, share: np.ndarray, beta: float, output: Output,
     figure = lines(rounds, by_scheme(results, share, order), xlabel=x,
                    ylabel=f"share of clients with a rate of {beta:g}", title=f"Promises kept ({title})")  # fmt: skip
     output.figure(figure, "promises")
-    shares = np.sort(results["times_selected"].values, 1) / len(rounds)
-    place = np.arange(1, shares.shape[1] + 1)
-    figure = selection_heat(by_scheme(results, shares, order), place, xlabel="client, least selected first",
-                            title=f"Selections ({title})")  # fmt: skip
-    output.figure(figure, "fig4_selections")
+    output.figure(selection_map(results, order, every, f"Selections ({title})"), "fig4_selections")
 
 
 def main(settings: Settings) -> None:
@@ -223,7 +221,7 @@ def main(settings: Settings) -> None:
         found = compare(shown, metric, baseline="uniform", higher_is_better=higher)
         table = output.comparisons(found, f"{words} ({title})", metric, next(iter(METRICS)))
         show(table, console)
-    figures(results, kept[0], promised(every), output, title)
+    figures(results, kept[0], every, output, title)
     output.tell(console)
 
 

@@ -23,12 +23,12 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from experiments.shared.common import command
-from experiments.shared.figures import by_scheme
+from experiments.shared.figures import selection_map
 from experiments.shared.training import Settings as Shared
 from experiments.shared.training import further, run
 from experiments.shared.training_report import ACCURACIES, Study
 from jfed.algorithms.deadline import Reading
-from jfed.analysis import jain, selection_heat
+from jfed.analysis import jain
 from jfed.config import Config
 from jfed.controllers import epochs
 from jfed.core.errors import require
@@ -121,11 +121,7 @@ def columns(target: float, results: xr.Dataset) -> dict[str, Any]:
 
 def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
     """Draw how often each client was selected."""
-    shares = np.sort(results["times_selected"].values, 1) / results.sizes["round"]
-    place = np.arange(1, shares.shape[1] + 1)
-    words = "client, least selected first"
-    figure = selection_heat(by_scheme(results, shares, order), place, xlabel=words, title=f"Selections ({title})")
-    return {"selections": figure}
+    return {"selections": selection_map(results, order, points, f"Selections ({title})")}
 
 
 def main(settings: Settings) -> None:

@@ -2,7 +2,8 @@
 
 `tidy` makes a frame, one row per (scheme, seed), from the Dataset of `jfed.load`; `compare` and `summarise` take such a
 frame. `comparisons_table` and `summary_table` turn their results into a `Table`, which `to_terminal` prints and `write`
-stores. The figures are matplotlib `Figure` objects, which `save` stores.
+stores; `wide_table` sets schemes against settings. The figures are matplotlib `Figure` objects, which `save` stores;
+`for_paper` makes them one or two columns wide, without titles.
 
 Further questions: `compare_levels` (several tables as one family), `across` (over several data sets), `crossed` (runs
 that share seeds), `plan_looks` and `anytime` (may I look again?), `performance_profiles` and `iqm_intervals` (how are
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from jfed.report.figures.profiles import profile_curves as profile_curves
     from jfed.report.figures.ranks import rank_diagram as rank_diagram
     from jfed.report.figures.seeds import seed_differences as seed_differences
+    from jfed.report.figures.style import for_paper as for_paper
     from jfed.report.figures.survival import arrivals as arrivals
     from jfed.report.figures.survival import kaplan_meier as kaplan_meier
     from jfed.report.formats import to_csv as to_csv
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from jfed.report.targets import compare_times as compare_times
     from jfed.report.targets import first_reached as first_reached
     from jfed.report.targets import targets_table as targets_table
+    from jfed.report.wide import wide_table as wide_table
     from jfed.results.anycsv.read import read_csv as read_csv
     from jfed.results.direction import direction as direction
     from jfed.results.export import per_client as per_client
@@ -123,11 +126,13 @@ _NAMES = {
     "jfed.report.figures.profiles": "profile_curves",
     "jfed.report.figures.ranks": "rank_diagram",
     "jfed.report.figures.seeds": "seed_differences",
+    "jfed.report.figures.style": "for_paper",
     "jfed.report.figures.survival": "arrivals kaplan_meier",
     "jfed.report.formats": "to_csv to_html to_latex to_markdown to_terminal write",
     "jfed.report.sentences": "sentences",
     "jfed.report.tables": "Table comparisons_table summary_table",
     "jfed.report.targets": "compare_times first_reached targets_table",
+    "jfed.report.wide": "wide_table",
     "jfed.results.anycsv.read": "read_csv",
     "jfed.results.direction": "direction",
     "jfed.results.export": "per_client per_round",

@@ -59,10 +59,10 @@ def quota_figures(
     if queued:
         queues = by_scheme(results, results["selector_queue_sum"].values, queued)
         figure = lines(rounds, queues, xlabel="communication round", ylabel="total queue length",
-                       title=f"Queues ({title})")  # fmt: skip
+                       title=f"Queues ({title})", schemes=order)  # fmt: skip
         output.figure(figure, f"queues_{bits}")
     panels = {
-        f"client {k + 1}, promised {quota:g}": by_scheme(results, rate[:, :, k], order)
+        f"share of client {k + 1}, promised {quota:g}": by_scheme(results, rate[:, :, k], order)
         for k, quota in enumerate(quotas)
     }
     output.figure(stacked_lines(rounds, panels, xlabel="communication round", title=f"Share of the rounds ({title})"),

@@ -11,7 +11,7 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
-from experiments.shared.figures import class_figures, participation
+from experiments.shared.figures import class_figures, names, participation
 from experiments.shared.training import Settings as Shared
 from experiments.shared.training import further, run
 from experiments.shared.training_report import ACCURACIES, Study
@@ -85,7 +85,8 @@ def columns(results: xr.Dataset) -> dict[str, Any]:
 
 def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
     """Draw Figs. 3 and 4 from training runs."""
-    drawn = {"participation": participation(results, order, f"Success ratio and participation ({title})")}
+    words = f"Success ratio and participation ({title})"
+    drawn = {"participation": participation(results, order, words, names(points))}
     return drawn | class_figures(results, order, points, f"Selections ({title})")
 
 

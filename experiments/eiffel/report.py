@@ -12,10 +12,10 @@ from rich.console import Console
 
 from experiments.eiffel.settings import FLAGS, Settings
 from experiments.shared.common import Output, show
-from experiments.shared.figures import by_scheme
+from experiments.shared.figures import by_scheme, names
 from experiments.shared.training import computed
-from experiments.shared.training_report import Study, per_run
-from jfed.analysis import compare, lines, stacked_lines, summarise, summary_table
+from experiments.shared.training_report import Study, in_words, per_run
+from jfed.analysis import compare, compare_levels, lines, stacked_lines, summarise, summary_table, wide_table
 from jfed.config import digest
 from jfed.core.errors import require
 from jfed.measures.fairness import fairness
@@ -85,9 +85,10 @@ def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Seque
     tau = np.where(taus(results) > 0, taus(results), np.nan)
     return {
         "client_losses": lines(place, by_scheme(results, losses, order), xlabel="share of clients, lowest loss first",
-                               ylabel="loss of the final model", title=f"Losses over clients ({title})", band="range"),
+                               ylabel="loss of the final model", title=f"Losses over clients ({title})", band="range",
+                               schemes=names(points)),
         "tau": lines(results["round"].values, by_scheme(results, tau, order), xlabel="communication round",
-                     ylabel="tau", title=f"Local steps ({title})"),
+                     ylabel="local steps of a client, tau", title=f"Local steps ({title})", schemes=names(points)),
     }  # fmt: skip
 
 
@@ -155,6 +156,20 @@ def compared(
         found = compare(runs, metric, baseline=baseline, higher_is_better=metric not in WORSE_IF_MORE)
         table = output.comparisons(found, titled, stem, metric)
     show(table, console)
+
+
+def side_by_side(
+    runs: pd.DataFrame, by: Sequence[str], metric: str, baseline: str, title: str, output: Output, console: Console
+) -> None:  # fmt: skip
+    """Write and print one table of the schemes in all settings, columns `by`; none for one setting or scheme."""
+    groups: Any = runs.groupby(list(by), sort=False)
+    frames = {", ".join(map(in_words, by, key)): rows for key, rows in groups if rows.scheme.nunique() > 1}
+    if len(frames) > 1:
+        higher = metric not in WORSE_IF_MORE
+        found = compare_levels(frames, metric, baseline=baseline, higher_is_better=higher)
+        table = wide_table(found, f"{MEASURES[metric]} ({title})", name=MEASURES[metric])
+        output.table(table, f"wide_{metric}")
+        show(table, console)
 
 
 def written(runs: pd.DataFrame, settings: Settings) -> str:

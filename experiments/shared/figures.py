@@ -51,37 +51,51 @@ def rates(results: xr.Dataset) -> np.ndarray:
     return rates_so_far(np.unpackbits(packed, axis=2, count=results.sizes["client"]))
 
 
+def names(points: Sequence[Point]) -> list[str]:
+    """Return the names of all schemes, by which a scheme looks the same in all figures."""
+    return list(dict.fromkeys(str(p.coords["method"]) for p in points))
+
+
 def class_figures(results: xr.Dataset, order: Sequence[str], points: Sequence[Point], title: str) -> dict[str, Figure]:
     """Draw how often the clients of each class were selected; no figure if all clients are of one class.
 
-    `selections` is E3CS's Fig. 3, seeds pooled. `selection_map` has each client's share of the rounds; within a class,
-    each seed's most selected client comes first.
+    `selections` is E3CS's Fig. 3, seeds pooled. `selection_map` is that of the same name.
     """
     name, values = by_class(results, points)
     known = np.unique(values)
     if len(known) == 1:
         return {}
-    counts = results["times_selected"].values
-    selected, classes = by_scheme(results, counts, order), by_scheme(results, values, order)
+    selected = by_scheme(results, results["times_selected"].values, order)
+    classes = by_scheme(results, values, order)
     panels = {s: {f"{value:g}": selected[s][classes[s] == value] for value in known} for s in order}
-    ranked = np.lexsort((-counts, values))
-    shares = by_scheme(results, np.take_along_axis(counts, ranked, 1) / results.sizes["round"], order)
     return {
-        "selections": box_by_class(panels, f"times selected, by {name}", title),
-        "selection_map": selection_heat(shares, np.sort(values[0]), xlabel=name, title=title),
+        "selections": box_by_class(panels, "times selected, rounds", title, xlabel=name, schemes=names(points)),
+        "selection_map": selection_map(results, order, points, title),
     }
 
 
-def participation(results: xr.Dataset, order: Sequence[str], title: str) -> Figure:
+def selection_map(results: xr.Dataset, order: Sequence[str], points: Sequence[Point], title: str) -> Figure:
+    """Draw each client's share of the rounds, clients by class and number, or by number if all are of one class."""
+    name, values = by_class(results, points)
+    numbers = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    ranked = np.lexsort((numbers, values))
+    counts = np.take_along_axis(results["times_selected"].values, ranked, 1)
+    if len(np.unique(values)) == 1:
+        name, values = "number", numbers + 1
+    shares = by_scheme(results, counts / results.sizes["round"], order)
+    return selection_heat(shares, np.sort(values[0]), xlabel=name, title=title)
+
+
+def participation(results: xr.Dataset, order: Sequence[str], title: str, schemes: Sequence[str] = ()) -> Figure:
     """Draw E3CS's Fig. 4: the share of selected clients that returned so far, and the number of returned models."""
     returned = np.cumsum(results["num_succeeded"].values, 1)
     chosen = np.cumsum(results["num_selected"].values, 1)
     ratio = np.divide(returned, chosen, out=np.full(chosen.shape, np.nan), where=chosen > 0)
     panels = {
         "success ratio": by_scheme(results, ratio, order),
-        "cumulative effective participation": by_scheme(results, returned, order),
+        "cumulative effective participation, models": by_scheme(results, returned, order),
     }
-    return stacked_lines(results["round"].values, panels, xlabel="communication round", title=title)
+    return stacked_lines(results["round"].values, panels, xlabel="communication round", title=title, schemes=schemes)
 
 
 def until_over(results: xr.Dataset, evaluated: NDArray[np.int32]) -> int:
@@ -91,13 +105,15 @@ def until_over(results: xr.Dataset, evaluated: NDArray[np.int32]) -> int:
     return int(np.searchsorted(evaluated, last)) + 1
 
 
-def accuracy(results: xr.Dataset, order: Sequence[str], title: str) -> dict[str, Figure]:
+def accuracy(results: xr.Dataset, order: Sequence[str], title: str, schemes: Sequence[str]) -> dict[str, Figure]:
     """Draw test accuracy over rounds (E3CS's Figs. 5 and 6), and over returned models, local steps and time."""
     values, evaluated = results["test_accuracy"].values, results["eval_round"].values
     shown = slice(until_over(results, evaluated))
     curves = by_scheme(results, values[:, shown], order)
     rounds, label = evaluated[shown], "test accuracy"
-    figures = {"accuracy": lines(rounds, curves, xlabel="communication round", ylabel=label, title=title)}
+    figures = {
+        "accuracy": lines(rounds, curves, xlabel="communication round", ylabel=label, title=title, schemes=schemes)
+    }
     for stem, (name, xlabel) in COSTS.items():
         each = results[name].values.astype(float)
         if stem == "time" and np.ptp(each) == 0:
@@ -105,5 +121,8 @@ def accuracy(results: xr.Dataset, order: Sequence[str], title: str) -> dict[str,
         spent = np.cumsum(each, 1)[:, evaluated - 1]
         grid = cost_grid(spent)
         curves = by_scheme(results, against(spent, values, grid), order)
-        figures[f"accuracy_by_{stem}"] = lines(grid, curves, xlabel=xlabel, ylabel="test accuracy", title=title)
+        # Without differences: runs have steps at different costs, and those would be seen instead.
+        figures[f"accuracy_by_{stem}"] = lines(
+            grid, curves, xlabel=xlabel, ylabel=label, title=title, schemes=schemes, differences=False
+        )
     return figures

@@ -12,6 +12,7 @@ from rich.console import Console
 import jfed
 from experiments.shared.common import Output
 from experiments.shared.training_report import Study, setting_report, tuned_report
+from experiments.shared.wide_report import wide_report
 from jfed.algorithms import local_sgd
 from jfed.algorithms.deadline import Reading
 from jfed.config import Training
@@ -141,6 +142,7 @@ def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequenc
     runs = pd.concat(frames).drop_duplicates(["scheme", *study.settings, *swept_names, "seed"])
     (settings.out / "tables").mkdir(parents=True, exist_ok=True)
     runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
+    wide_report(runs, settings.targets, swept_names, data, study, output, console)
     if axes:
         tuned_report(runs, swept_names, settings.tune_seeds, data, study, output, console)
     output.tell(console)

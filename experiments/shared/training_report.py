@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from experiments.shared.common import Output, show
-from experiments.shared.figures import accuracy
+from experiments.shared.figures import accuracy, names
 from jfed.analysis import (
     arrivals,
     compare,
@@ -95,9 +95,9 @@ def setting_report(
     title = setting_title(data, fixed, results.sizes["client"])
     title = ", ".join([title, *(f"{name} = {value}" for name, value in further.items())])
 
-    names = list(dict.fromkeys(p.coords["method"] for p in every))
+    known = names(every)
     label = {str(m): s for m, s in zip(results["method"].values, schemes(results), strict=True)}
-    order = [label[name] for name in names if name in label]
+    order = [label[name] for name in known if name in label]
     frame = per_run(results, targets, order, study, list(further))
     horizon = results.sizes["round"]
     if targets:
@@ -105,7 +105,7 @@ def setting_report(
         table = targets_table(frame, columns, horizon, f"Rounds to accuracy ({title})")
         output.table(table, f"rounds_to_accuracy_{stem}")
         show(table, console)
-        _times(frame, targets, horizon, output, title, stem, next(iter(study.metrics)))
+        _times(frame, targets, horizon, output, title, stem, next(iter(study.metrics)), known)
     alone = [f"One of {num_settings} settings, each corrected by itself."] if num_settings > 1 else []
     measured = {metric: words for metric, words in study.metrics.items() if metric in frame}
     for metric, words in measured.items() if len(order) > 1 else ():
@@ -115,10 +115,11 @@ def setting_report(
         table = output.comparisons(comparisons, titled, f"{metric}_{stem}", primary, alone)
         if metric != "last10_accuracy":
             show(table, console)
-            output.figure(forest(comparisons, f"{words} ({title})"), f"differences_{metric}_{stem}")
+            named, about = f"{words} ({title})", words[0].lower() + words[1:]
+            output.figure(forest(comparisons, named, name=about), f"differences_{metric}_{stem}")
             if comparisons.omnibus is not None:
-                output.figure(rank_diagram(comparisons, f"{words} ({title})"), f"ranks_{metric}_{stem}")
-    for name, figure in accuracy(results, order, f"Test accuracy ({title})").items():
+                output.figure(rank_diagram(comparisons, named, name=about), f"ranks_{metric}_{stem}")
+    for name, figure in accuracy(results, order, f"Test accuracy ({title})", known).items():
         output.figure(figure, f"{name}_{stem}")
     for name, figure in study.figures(results, order, title, every).items():
         output.figure(figure, f"{name}_{stem}")
@@ -126,8 +127,9 @@ def setting_report(
 
 
 def _times(
-    frame: pd.DataFrame, targets: Sequence[float], horizon: int, output: Output, title: str, stem: str, primary: str
-) -> None:
+    frame: pd.DataFrame, targets: Sequence[float], horizon: int, output: Output, title: str, stem: str, primary: str,
+    known: Sequence[str],
+) -> None:  # fmt: skip
     """Write, for each target that some run reached, a figure of arrivals and a comparison of restricted times."""
     for target in targets:
         column, percent = target_name(target), f"{100 * target:g}"
@@ -135,14 +137,20 @@ def _times(
             continue
         times = {str(scheme): group[column].to_numpy(float) for scheme, group in frame.groupby("scheme", sort=False)}
         picture = arrivals(
-            times, horizon, xlabel="communication round", target=f"{percent} %", title=f"Arrivals ({title})"
-        )
+            times, horizon, xlabel="communication round", target=f"{percent} %", title=f"Arrivals ({title})",
+            schemes=known,
+        )  # fmt: skip
         output.figure(picture, f"arrivals_{percent}_{stem}")
         if len(times) > 1:
             compared = compare_times(frame, column, horizon, baseline=str(frame.scheme.iloc[0]))
             words = f"Rounds to {percent} %, never counting as T = {horizon} ({title})"
             alone = [f"One of {len(targets)} targets, each corrected by itself."] if len(targets) > 1 else []
             output.comparisons(compared, words, f"rounds_to_{percent}_{stem}", primary, alone)
+
+
+def in_words(name: str, value: Any) -> str:
+    """Return a setting in words."""
+    return str(value) if isinstance(value, str) else f"{name} = {value:g}"
 
 
 def tuned_report(
@@ -177,7 +185,7 @@ def tuned_report(
 def setting_title(data: str, fixed: Mapping[str, Any], num_clients: int | None = None) -> str:
     """Return the words for a setting in the titles of its tables and figures."""
     clients = [] if num_clients is None else [f"K = {num_clients}"]
-    told = [str(value) if isinstance(value, str) else f"{name} = {value:g}" for name, value in fixed.items()]
+    told = [in_words(name, value) for name, value in fixed.items()]
     return ", ".join([data, *told[:-1], *clients, *told[-1:]])
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jfed.core.errors import ConfigError, Unfinished
+from jfed.report.names import plain
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -29,7 +30,7 @@ def in_words(files: Sequence[Path] = ()) -> Iterator[None]:
                 load_file(path)
         yield
     except (ConfigError, FileNotFoundError) as error:
-        sys.exit(f"error: {error}")
+        sys.exit(f"error: {plain(str(error))}")
     except Unfinished as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
@@ -38,7 +39,7 @@ def in_words(files: Sequence[Path] = ()) -> Iterator[None]:
     except Exception as error:
         last = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
         if isinstance(error, ValueError) and last.is_relative_to(PACKAGE):
-            sys.exit(f"error: {error}")
+            sys.exit(f"error: {plain(str(error))}")
         if not files or os.environ.get("JFED_TRACEBACK"):
             raise
         sys.exit(f"error: {_of_member(error, files)}")

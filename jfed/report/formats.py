@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import unicodedata
 from html import escape
 from pathlib import Path
 
@@ -12,23 +11,22 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from jfed.report.escapes import latex, markdown
+from jfed.report.names import plain
 from jfed.report.tables import Table
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "\n": " ",
-}
+_STYLE = """\
+:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --line: #888888; --faint: #555555; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --paper: #161616; --line: #777777; --faint: #aaaaaa; } }
+body { margin: 1.5rem; color: var(--ink); background: var(--paper); font: 1rem/1.45 system-ui, sans-serif; }
+figure { margin: 0; max-width: 75rem; overflow-x: auto; }
+figcaption { font-weight: bold; margin-bottom: 0.5rem; }
+table { border-collapse: collapse; border-block: 2px solid var(--line); font-variant-numeric: tabular-nums; }
+th, td { padding: 0.15rem 0.6rem; text-align: left; white-space: nowrap; }
+thead th { border-bottom: 1px solid var(--line); }
+.r { text-align: right; }
+p { margin: 0.4rem 0; max-width: 60rem; color: var(--faint); font-size: 0.875rem; }
+"""
 
 
 def to_terminal(table: Table, console: Console | None = None) -> None:
@@ -90,44 +88,45 @@ def _narrowed(widths: dict[int, int], least: dict[int, int], room: int) -> dict[
 
 def to_csv(table: Table) -> str:
     """Return all fields at full precision; the first column is the table's title."""
-    return table.data.to_csv(index=False, lineterminator="\n")
+    shown = table.data.map(lambda value: plain(value) if isinstance(value, str) else value)
+    return shown.to_csv(index=False, lineterminator="\n")
 
 
 def to_markdown(table: Table) -> str:
     """Return the title, a pipe table, and the notes as a list."""
     rule = ["---:" if align == "r" else ":---" for align in table.align]
-    lines = [[_markdown(column) for column in table.columns], rule]
+    lines = [[markdown(column) for column in table.columns], rule]
     for i, row in enumerate(table.rows):
-        marked = [_markdown(cell) for cell in row]
+        marked = [markdown(cell) for cell in row]
         lines.append([f"**{c}**" if (i, j) in table.bold else c for j, c in enumerate(marked)])
     body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    notes = "\n".join(f"- {_markdown(note)}" for note in table.notes)
-    return f"**{_markdown(table.title)}**\n\n{body}\n\n{notes}\n"
+    notes = "\n".join(f"- {markdown(note)}" for note in table.notes)
+    return f"**{markdown(table.title)}**\n\n{body}\n\n{notes}\n"
 
 
 def to_latex(table: Table, label: str | None = None) -> str:
-    r"""Return a `table` float for the booktabs package; `label` becomes `\label{tab:label}`."""
+    r"""Return a `table` float for the booktabs package; `label` becomes `\label{tab:label}`, cleaned of odd signs."""
     rows = [
-        [rf"\textbf{{{_latex(cell)}}}" if (i, j) in table.bold else _latex(cell) for j, cell in enumerate(row)]
+        [rf"\textbf{{{latex(cell)}}}" if (i, j) in table.bold else latex(cell) for j, cell in enumerate(row)]
         for i, row in enumerate(table.rows)
     ]
     lines = [
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_latex(table.title)}}}",
-        *([rf"\label{{tab:{label}}}"] if label else []),
+        rf"\caption{{{latex(table.title)}}}",
+        *([rf"\label{{tab:{re.sub(r'[^A-Za-z0-9_.+-]+', '-', label)}}}"] if label else []),
         # Small type and close columns, so that a table of comparisons fits a paper's text width.
         r"\footnotesize\setlength{\tabcolsep}{3pt}",
         rf"\begin{{tabular}}{{@{{}}{table.align}@{{}}}}",
         r"\toprule",
-        " & ".join(map(_latex, table.columns)) + r" \\",
+        " & ".join(map(latex, table.columns)) + r" \\",
         r"\midrule",
         *(" & ".join(row) + r" \\" for row in rows),
         r"\bottomrule",
         r"\end{tabular}",
         r"\par\smallskip",
         r"\begin{minipage}{\linewidth}",
-        "\n".join(_latex(note) for note in table.notes),
+        "\n".join(latex(note) for note in table.notes),
         r"\end{minipage}",
         r"\end{table}",
     ]
@@ -135,7 +134,7 @@ def to_latex(table: Table, label: str | None = None) -> str:
 
 
 def to_html(table: Table) -> str:
-    """Return a `<figure>` with caption, table and notes, in ASCII, so that it is valid in a page of any encoding."""
+    """Return a page with the title, the table and the notes, for light and dark screens; its text is ASCII."""
     rows = []
     for i, row in enumerate(table.rows):
         cells = [
@@ -145,17 +144,19 @@ def to_html(table: Table) -> str:
         rows.append(f"<tr>{''.join(cells)}</tr>")
     heads = [_cell("th", escape(column), align) for column, align in zip(table.columns, table.align, strict=True)]
     notes = "".join(f"<p>{escape(note)}</p>\n" for note in table.notes)
-    body = "\n".join(rows)
+    body, title = "\n".join(rows), escape(table.title)
     page = (
-        f"<figure>\n<figcaption>{escape(table.title)}</figcaption>\n<table>\n<thead><tr>{''.join(heads)}</tr></thead>\n"
-        f"<tbody>\n{body}\n</tbody>\n</table>\n{notes}</figure>\n"
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width">\n<title>{title}</title>\n<style>\n{_STYLE}</style>\n'
+        f"</head>\n<body>\n<figure>\n<figcaption>{title}</figcaption>\n<table>\n"
+        f"<thead><tr>{''.join(heads)}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n{notes}</figure>\n"
+        "</body>\n</html>\n"
     )
     return page.encode("ascii", "xmlcharrefreplace").decode()
 
 
 def _cell(tag: str, content: str, align: str) -> str:
-    side = "right" if align == "r" else "left"
-    return f'<{tag} style="text-align: {side}; padding: 0 0.5em; white-space: nowrap">{content}</{tag}>'
+    return f'<{tag} class="{align}">{content}</{tag}>'
 
 
 def file_stem(words: str) -> str:
@@ -177,23 +178,3 @@ def write(table: Table, directory: str | Path, stem: str) -> dict[str, Path]:
     for kind, text in texts.items():
         paths[kind].write_text(text, encoding="utf-8")
     return paths
-
-
-def _markdown(text: str) -> str:
-    return re.sub(r"([\\|*_<`])", r"\\\1", text.replace("\n", " "))
-
-
-def _latex(text: str) -> str:
-    escaped = "".join(_LATEX.get(letter) or _greek(letter) for letter in text)
-    escaped = escaped.replace(r"\textless{}1e-4", r"$<10^{-4}$")
-    escaped = escaped.replace(r"\textgreater{}=", r"$\geq$")
-    # A minus sign, but not the hyphen of a scheme's name.
-    escaped = re.sub(r"(?<![^\s\[(])-(?=\d)", r"$-$", escaped)
-    # After the "\\" of the row above, a bracket would be read as its optional argument.
-    return "{[}" + escaped[1:] if escaped.startswith("[") else escaped
-
-
-def _greek(letter: str) -> str:
-    """Return LaTeX's command for a Greek letter, as in the papers; other letters unchanged."""
-    found = re.fullmatch(r"GREEK SMALL LETTER (\w+)", unicodedata.name(letter, ""))
-    return rf"$\{found[1].lower().replace('lamda', 'lambda')}$" if found else letter

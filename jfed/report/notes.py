@@ -14,6 +14,7 @@ TESTS = {"t": "t-test", "wilcoxon": "Wilcoxon test", "sign-flip": "sign-flip tes
 PROCEDURES = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 SPENDING = {"obrien-fleming": "O'Brien-Fleming-like", "pocock": "Pocock-like"}
 MOST_WANTED = 500  # seeds; an estimate of more says only that there are too many
+HUGE = 3.0  # standard deviations (d_z): seeds that do not show such a difference show hardly anything
 MOST_NAMED = 8  # schemes that a note names
 
 
@@ -198,22 +199,42 @@ def _means(comparisons: Comparisons, decimals: int) -> list[str]:
     return [f"Mean (sd) of each scheme: {_listed(words, 30)}."]
 
 
+def power_note(comparisons: Comparisons) -> str:
+    """Return the sentence on the differences that these seeds can show, "" if all differences are shown."""
+    rows = _open(comparisons)
+    if not rows:
+        return ""
+    row = min(rows, key=lambda row: row.n)
+    least, test = detectable(row.n, alpha=row.next_alpha, test=row.decided_by), TESTS[row.decided_by]
+    if least > HUGE:
+        return (
+            f"Power: with {row.n} seeds the {test}, corrected as here, can show hardly anything: it misses even a"
+            f" difference of {HUGE:g} standard deviations (d_z) with a probability above 20 %."
+        )
+    return (
+        f"Power: with {row.n} seeds the {test}, corrected as here, shows a difference of {least:.2f} standard"
+        " deviations (d_z) with a probability of 80 %."
+    )
+
+
 def _power_notes(comparisons: Comparisons) -> list[str]:
     """Return the effect that these seeds can show, and the seeds that the differences not shown would need."""
-    words = ("no difference shown", "open")
-    rows = [row for row in comparisons.rows if row.verdict in words and not math.isnan(row.d_z)]
-    if not rows or comparisons.design != "paired" or comparisons.anytime or comparisons.looks:
+    rows = _open(comparisons)
+    if not rows:
         return []
-    row = min(rows, key=lambda row: row.n)
-    level, test = row.next_alpha, row.decided_by
-    least = detectable(row.n, alpha=level, test=test)
     wanted = [f"{name_of(comparisons, row)} {_seeds_wanted(row)}" for row in rows[:MOST_NAMED]]
     more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
     return [
-        f"Power: with {row.n} seeds the {TESTS[test]}, corrected as here, shows a difference of {least:.2f} standard"
-        " deviations (d_z) with a probability of 80 %. If the differences not shown are as large as they look, new runs"
-        f" need this many seeds to show them: {', '.join(wanted)}{more}."
+        f"{power_note(comparisons)} If the differences not shown are as large as they look, new runs need this many"
+        f" seeds to show them: {', '.join(wanted)}{more}."
     ]
+
+
+def _open(comparisons: Comparisons) -> list[Comparison]:
+    """Return the rows whose differences are not shown; none where power is not that of a single look at pairs."""
+    words = ("no difference shown", "open")
+    single = comparisons.design == "paired" and not comparisons.anytime and not comparisons.looks
+    return [row for row in comparisons.rows if single and row.verdict in words and not math.isnan(row.d_z)]
 
 
 def _seeds_wanted(row: Comparison) -> str:

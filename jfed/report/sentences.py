@@ -3,6 +3,7 @@
 import math
 
 from jfed.comparisons.comparison import Comparison, Comparisons
+from jfed.report.names import plain
 from jfed.report.notes import PROCEDURES
 from jfed.stats.effects import d_z_interval
 from jfed.stats.numerals import decimals_for, format_interval, format_number, format_p
@@ -17,7 +18,7 @@ def sentences(comparisons: Comparisons) -> tuple[str, ...]:
     """Return one sentence per row, with the numbers of the test that decided it."""
     rows = comparisons.rows
     decimals = decimals_for([scale for row in rows for scale in (row.high - row.low, row.sd)])
-    return tuple(_sentence(comparisons, row, decimals) for row in rows)
+    return tuple(plain(_sentence(comparisons, row, decimals)) for row in rows)
 
 
 def _sentence(comparisons: Comparisons, row: Comparison, decimals: int) -> str:

@@ -9,13 +9,14 @@ from jfed.comparisons.comparison import Comparisons, best_group
 from jfed.comparisons.summary import Summary
 from jfed.report.columns import COLUMNS, Name, Shown, default
 from jfed.report.digits import is_noise, without_noise
+from jfed.report.names import plain
 from jfed.report.notes import bold_note, comparison_notes
 from jfed.stats.numerals import decimals_for, format_interval, format_number, format_seeds
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table ready to be rendered (`jfed.report.formats`).
+    """A table ready to be rendered (`jfed.report.formats`); control characters of names are not in it.
 
     Attributes:
         title: title, in one line.
@@ -34,6 +35,13 @@ class Table:
     notes: tuple[str, ...]
     bold: frozenset[tuple[int, int]] = frozenset()
     data: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)
+
+    def __post_init__(self) -> None:
+        """Remove what would steer a terminal."""
+        object.__setattr__(self, "title", plain(self.title))
+        for name in ("columns", "notes"):
+            object.__setattr__(self, name, tuple(map(plain, getattr(self, name))))
+        object.__setattr__(self, "rows", tuple(tuple(map(plain, row)) for row in self.rows))
 
 
 def comparisons_table(

@@ -1,8 +1,12 @@
-"""The meaning of a result's variables: a name in words and a unit for each."""
+"""The meaning of a result's variables: a name in words, a unit, and the values that are possible."""
 
 from __future__ import annotations
 
+import math
+import re
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,6 +34,23 @@ NAMES = {
     "eval_round": "round after which the model was tested",
 }
 ROOMS = ("selector", "controller")
+# Words of quantities. A share is in [0, 1], an amount at least 0; signed words make something else of either.
+SHARES = frozenset(("accuracy", "acc", "share", "shares", "probability", "precision", "recall", "auc", "f1", "jain"))
+AMOUNTS = frozenset(
+    [
+        "loss", "losses", "error", "errors", "time", "seconds", "s", "minutes", "hours", "rounds", "steps", "models",
+        "clients", "number", "count", "times", "participation", "returned", "succeeded", "selected", "queue", "length",
+        "variance", "sd", "cost", "costs", "communication", "energy", "j", "bits", "bit", "latency", "tau",
+        "perplexity",
+    ]
+)  # fmt: skip
+SIGNED = frozenset(
+    [
+        "minus", "gap", "difference", "diff", "delta", "change", "regret", "slack", "excess", "log", "gain",
+        "improvement", "saved", "drop", "correlation", "skewness", "reward", "utility", "relative", "negative", "neg",
+    ]
+)  # fmt: skip
+RATIOS = ("success ratio", "success rate")
 
 
 def described(name: str) -> dict[str, str]:
@@ -40,6 +61,37 @@ def described(name: str) -> dict[str, str]:
         return {}
     unit = next((unit for ending, unit in UNITS.items() if name.endswith(ending)), "1")
     return {"units": unit, "long_name": words}
+
+
+def axis(name: str) -> str:
+    """Return the label of an axis: a variable's name in words with its unit; an unknown name with blanks."""
+    known = described(name)
+    if not known:
+        return name.replace("_", " ")
+    return known["long_name"] if known["units"] == "1" else f"{known['long_name']}, {known['units']}"
+
+
+def possible(words: str, *values: np.ndarray) -> tuple[float, float]:
+    """Return the lowest and highest possible value of a quantity, infinite where nothing is known.
+
+    Args:
+        words: its name in words or as a variable's, such as "test accuracy" or round_time_s.
+        values: observed values, NaN and infinite ones aside; an end that some exceed is none, or 100 for a share in %.
+    """
+    text = axis(words).lower()
+    found = set(re.findall(r"[a-z]+\d*", text))
+    low, high = -math.inf, math.inf
+    if not found & SIGNED and not re.match(r"\s*1?\s*[-\u2212]", text):
+        share = bool(found & SHARES) or any(ratio in text for ratio in RATIOS)
+        low = 0.0 if share or found & AMOUNTS else low
+        high = 1.0 if share else high
+    observed = [one[np.isfinite(one)] for one in values]
+    most = max((one.max() for one in observed if one.size), default=-math.inf)
+    if most > high:
+        high = 100.0 if "%" in text and most <= 100 else math.inf
+    if any((one < low).any() for one in observed):
+        low = -math.inf
+    return low, high
 
 
 def describe(dataset: xr.Dataset) -> xr.Dataset:

@@ -20,6 +20,10 @@ def texts(figure):
     return [t.get_text().strip() for t in axes.texts]
 
 
+def caption(figure):
+    return " ".join(t.get_text().replace("\n", " ") for t in figure.texts)
+
+
 def test_rank_diagram(tmp_path):
     compared = family({"far": 10.0, "near": 0.1, "nearer": 0.0})
     figure = rank_diagram(compared, "digits")
@@ -76,6 +80,12 @@ def test_heat_map(tmp_path):
     (mesh,) = figure.axes[0].collections
     assert np.asarray(mesh.get_array()).tolist() == [[0.5] * 4, [1.0, 0.5, 0.0, 0.0]]  # clients by rate
     assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["0.1", "0.9"]
+    assert mesh.get_clim() == (0, 1) and "Colours end" not in caption(figure)
     assert len(save(figure, tmp_path, "heat")) == 2
+    oracle = np.zeros((2, 10))
+    oracle[:, -1] = 1
+    figure = selection_heat({"uniform": np.full((2, 10), 0.1), "oracle": oracle}, range(10), xlabel="number", title="")
+    assert figure.axes[0].collections[0].get_clim() == pytest.approx((0, 0.3))  # three times the mean, 0.1
+    assert "Colours end at 3 times the mean share; the largest is 1." in caption(figure)
     with pytest.raises(ValueError, match=r"shares of 'x' have shape \(4,\), not \(seeds, 4\)"):
         selection_heat({"x": np.zeros(4)}, [1, 2, 3, 4], xlabel="x", title="x")

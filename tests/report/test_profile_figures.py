@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 from jfed.analysis import compare
+from jfed.report.figures.marks import marks
 from jfed.report.figures.profiles import profile_curves
 from jfed.report.figures.seeds import seed_differences
-from jfed.report.figures.style import mark, save
+from jfed.report.figures.style import save
 from jfed.stats.profiles import performance_profiles
 
 NAMES = ["uniform", "fedcs", "e3cs-0.5 (corrected)", *(f"scheme-{i}" for i in range(17))]
@@ -45,8 +46,9 @@ def test_profile_curves():
     drawn = profiles()
     figure = profile_curves(drawn, xlabel="test accuracy", title=TITLE)
     (axes,) = figure.axes
-    for i, (line, band, one) in enumerate(zip(axes.lines, axes.collections, drawn.schemes.values(), strict=True)):
-        assert (line.get_color(), line.get_marker()) == (mark(i).color, mark(i).marker)
+    looks = marks(drawn.schemes)
+    for line, band, (name, one) in zip(axes.lines, axes.collections, drawn.schemes.items(), strict=True):
+        assert (line.get_color(), line.get_marker()) == (looks[name].color, looks[name].marker)
         assert (line.get_ydata() == one.share).all() and (line.get_xdata() == drawn.thresholds).all()
         ends = band.get_paths()[0].vertices[:, 1]
         assert (ends.min(), ends.max()) == (np.nanmin(one.low), np.nanmax(one.high))

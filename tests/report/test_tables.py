@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -179,6 +180,15 @@ def test_odd_rows_are_explained(frame):
         assert not any("…" in line for line in terminal(table, width))
     left_out = summary_table(summarise(few, "accuracy"), TITLE).notes[-1]
     assert left_out == "Failed runs of pow-d, left out: seeds 2."
+
+
+@pytest.mark.parametrize(("n", "words"), [(2, "can show hardly anything"), (20, "shows a difference of")])
+def test_so_few_seeds_that_they_show_hardly_anything_are_said_in_words(frame, n, words):
+    """Two seeds would need a difference of dozens of standard deviations, which no reader can imagine."""
+    notes = " ".join(comparisons_table(compare(frame[frame.seed < n], "accuracy", baseline="uniform"), TITLE).notes)
+    assert f"Power: with {n} seeds the t-test, corrected as here, {words}" in notes
+    found = re.search(r"a difference of ([\d.]+) standard deviations", notes)
+    assert found is not None and float(found[1]) <= 3
 
 
 def test_write(frame, tmp_path):

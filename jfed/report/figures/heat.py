@@ -7,15 +7,22 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from jfed.report.figures.style import RC, TEXT_IN, new_figure
+from jfed.report.figures.style import RC, TEXT_IN, new_figure, width_of, wrap
+
+BRIGHTEST = 3  # times the mean share; a scheme that takes the same few clients always would leave the others dark
 
 
 def selection_heat(shares: Mapping[str, ArrayLike], order: ArrayLike, *, xlabel: str, title: str) -> Figure:
     """Draw the share of the rounds in which each client was selected, mean over seeds.
 
+    A column must be the same client, or clients of the same kind, on all seeds: what is sorted within a seed by the
+    shares themselves has a gradient whatever a scheme does. The colours end at three times the mean of all shares, if
+    some share is larger.
+
     Args:
         shares: scheme to (seeds, clients), each in [0, 1].
-        order: (clients,) values by which clients are sorted, lowest first, such as success rates; marked on the x axis.
+        order: (clients,) values known before the run by which clients are sorted, lowest first, such as success rates;
+            marked on the x axis. Clients of one value keep their order.
         xlabel: name of these values.
         title: title, which must name the data set or world.
 
@@ -31,17 +38,30 @@ def selection_heat(shares: Mapping[str, ArrayLike], order: ArrayLike, *, xlabel:
             raise ValueError(f"shares of {scheme!r} have shape {values.shape}, not (seeds, {keys.size})")
     sorting = np.argsort(keys, kind="stable")
     picture = np.stack([values.mean(0)[sorting] for values in rows.values()])
-    caption = "Mean over seeds; clients from left to right by " + xlabel + "; each value is marked at its first client."
+    highest = max(float(picture.max()), 1e-12)
+    end = min(highest, max(BRIGHTEST * float(picture.mean()), 1e-12))
+    known, first = np.unique(keys[sorting], return_index=True)
+    caption = f"Mean over {_count(rows)}; clients from left to right by {xlabel}"
+    caption += "; each value is marked at its first client." if len(known) <= 12 else "."
+    if end < highest:
+        caption += f" Colours end at {BRIGHTEST} times the mean share; the largest is {highest:.2g}."
+    width = width_of(TEXT_IN)
     with mpl.rc_context(RC):
-        figure = new_figure(TEXT_IN, 0.55 + 0.22 * len(rows), title, caption)
+        names = [wrap(scheme, 0.3 * width, 7) for scheme in rows]
+        lines = sum(len(name.splitlines()) for name in names)
+        figure = new_figure(width, 0.55 + 0.2 * max(lines, 4), title, caption)
         axes = figure.subplots()
-        drawn = axes.pcolormesh(picture, cmap="cividis", vmin=0.0, vmax=max(float(picture.max()), 1e-12))
-        axes.set_yticks(np.arange(len(rows)) + 0.5, list(rows))
+        drawn = axes.pcolormesh(picture, cmap="cividis", vmin=0.0, vmax=end)
+        axes.set_yticks(np.arange(len(rows)) + 0.5, names)
         axes.invert_yaxis()
-        values, first = np.unique(keys[sorting], return_index=True)
-        if len(values) <= 12:
-            axes.set_xticks(first, [f"{v:g}" for v in values])
+        if len(known) <= 12:
+            axes.set_xticks(first, [f"{v:g}" for v in known])
         axes.set_xlabel(xlabel)
         axes.grid(False)
-        figure.colorbar(drawn, ax=axes, label="share of rounds", pad=0.02)
+        figure.colorbar(drawn, ax=axes, label="share of rounds", pad=0.02, extend="max" if end < highest else "neither")
     return figure
+
+
+def _count(rows: Mapping[str, np.ndarray]) -> str:
+    sizes = sorted({len(values) for values in rows.values()})
+    return " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1])))) + (" seeds" if sizes[-1] > 1 else " seed")

@@ -4,7 +4,7 @@ Curves over rounds are in `jfed.report.figures.curves`, sizes and colours in `jf
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl
 import numpy as np
@@ -13,7 +13,10 @@ from matplotlib.figure import Figure
 
 from jfed.comparisons.compare import Comparison, Comparisons
 from jfed.report.figures.curves import draw_lines, lines, stacked_lines
-from jfed.report.figures.style import COLUMN_IN, PALETTE, RC, TEXT_IN, new_figure, save, wrap
+from jfed.report.figures.marks import PALETTE, marks
+from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure, save, width_of, wrap
+from jfed.report.names import plain
+from jfed.results.meaning import axis
 
 __all__ = ["box_by_class", "draw_lines", "forest", "lines", "save", "stacked_lines"]
 
@@ -21,17 +24,26 @@ _GREY = "#777777"
 _VERDICTS = {"better": (PALETTE[0], "o"), "worse": (PALETTE[1], "s")}  # all others: grey, hollow
 
 
-def box_by_class(panels: Mapping[str, Mapping[str, np.ndarray]], ylabel: str, title: str) -> Figure:
+def box_by_class(
+    panels: Mapping[str, Mapping[str, np.ndarray]],
+    ylabel: str,
+    title: str,
+    *,
+    xlabel: str = "class",
+    schemes: Sequence[str] = (),
+) -> Figure:
     """Draw one panel per scheme with one box per client class, as in Fig. 3 of E3CS.
 
     Boxes cover the middle half, whiskers reach to the farthest value within 1.5 box lengths, and
-    points are values beyond.
+    points are values beyond. The caption says how many values a box has or, if that differs, its label does.
 
     Args:
         panels: scheme to class to values, for instance how often each client of that class was
             selected, seeds pooled. Any shape; it is flattened.
         ylabel: label of the y axis, with its unit.
         title: title, which must name the data set or world.
+        xlabel: what the names of classes are, such as "success rate".
+        schemes: as in `draw_lines`.
 
     Raises:
         ValueError: there is no panel, a class has no values, or a value is not finite.
@@ -44,23 +56,28 @@ def box_by_class(panels: Mapping[str, Mapping[str, np.ndarray]], ylabel: str, ti
             if values.size == 0 or not np.isfinite(values).all():
                 raise ValueError(f"class {name!r} of {scheme!r} has no values, or one that is not finite")
 
-    across = min(4, len(boxes))
+    sizes = {values.size for by in boxes.values() for values in by.values()}
+    width = width_of(TEXT_IN if len(boxes) > 2 else COLUMN_IN)
+    across = min(4 if width > COLUMN_IN else 2, len(boxes))
     down = math.ceil(len(boxes) / across)
     caption = "Box: quartiles and median; whiskers: within 1.5 box lengths; points: beyond."
+    caption += f" n = {sizes.pop()} values in each box." if len(sizes) == 1 else " n: values in the box."
+    looks = marks(boxes, schemes)
     with mpl.rc_context(RC):
-        width = TEXT_IN if across > 2 else COLUMN_IN
         figure = new_figure(width, 1.5 * down, title, caption)
         grid = figure.subplots(down, across, sharey=True, squeeze=False)
         for axes, (scheme, by_class) in zip(grid.flat, boxes.items(), strict=False):
-            _boxes(axes, by_class)
-            axes.set_title(scheme)
+            _boxes(axes, by_class, looks[scheme].color, told=bool(sizes))
+            axes.set_title(wrap(scheme, 0.9 * width / across, 8))
         for axes in grid.flat[len(boxes) :]:
             axes.remove()
+        for axes in grid.flat[across * (down - 1) : len(boxes)]:
+            axes.set_xlabel(xlabel)
         figure.supylabel(wrap(ylabel, 1.5 * down, 8), fontsize=8)
     return figure
 
 
-def forest(comparisons: Comparisons, title: str) -> Figure:
+def forest(comparisons: Comparisons, title: str, *, name: str | None = None) -> Figure:
     """Draw each difference with its intervals, one row per comparison, first row on top.
 
     The thin line is the family's interval, the thick line the pointwise one; the marker is the mean difference. A
@@ -69,9 +86,10 @@ def forest(comparisons: Comparisons, title: str) -> Figure:
     Args:
         comparisons: from `compare`.
         title: title, which must name the data set or world.
+        name: the metric in words, with its unit; by default those of a variable (`jfed.results.meaning`).
     """
-    rows, baseline = comparisons.rows, comparisons.baseline
-    labels = [row.scheme if baseline else f"{row.scheme} – {row.reference}" for row in rows]
+    rows = comparisons.rows
+    labels = [wrap(row_name(comparisons, row), 2.2, 7) for row in rows]
     level = f"{100 * (1 - comparisons.alpha):g} %"
     sizes = sorted({row.n for row in rows})
     n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
@@ -81,11 +99,9 @@ def forest(comparisons: Comparisons, title: str) -> Figure:
     caption = f"Thin: {thin}. Thick: pointwise {level}. n = {n}"
     unit = "seeds" if comparisons.design == "paired" else "runs"
     caption += f" {unit}." if comparisons.paired else " runs, not paired."
-    better = "higher" if comparisons.higher_is_better else "lower"
-    what = comparisons.metric + (f" minus {baseline}" if baseline else ", first minus second")
     with mpl.rc_context(RC):
-        width = COLUMN_IN if max(map(len, labels)) <= 22 else TEXT_IN
-        figure = new_figure(width, 0.5 + 0.22 * len(rows), title, caption)
+        width = width_of(COLUMN_IN if max(map(len, labels)) <= 22 else TEXT_IN)
+        figure = new_figure(width, 0.55 + 0.22 * len(rows), title, caption)
         axes = figure.subplots()
         for y, row in enumerate(rows):
             _whisker(axes, y, row)
@@ -93,7 +109,7 @@ def forest(comparisons: Comparisons, title: str) -> Figure:
         axes.set_yticks(range(len(rows)), labels)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.grid(False, axis="y")
-        axes.set_xlabel(wrap(f"{what} ({better} is better)", 0.8 * width, 8))
+        axes.set_xlabel(difference_label(comparisons, name, 0.6 * width))
         verdicts = axes.secondary_yaxis("right")
         verdicts.set_yticks(range(len(rows)), list(map(_verdict, rows)))
         verdicts.tick_params(length=0)
@@ -101,10 +117,24 @@ def forest(comparisons: Comparisons, title: str) -> Figure:
     return figure
 
 
-def _boxes(axes: Axes, by_class: dict[str, np.ndarray]) -> None:
+def row_name(comparisons: Comparisons, row: Comparison) -> str:
+    """Return the label of a row of differences."""
+    return plain(row.scheme if comparisons.baseline else f"{row.scheme} – {row.reference}")
+
+
+def difference_label(comparisons: Comparisons, name: str | None, length_in: float) -> str:
+    """Return the label of an axis of differences, in lines of at most about this length."""
+    better = "higher" if comparisons.higher_is_better else "lower"
+    baseline = comparisons.baseline
+    minus = f"minus {baseline}" if baseline else "of the first minus the second"
+    return wrap(f"{name or axis(comparisons.metric)} {minus} ({better} is better)", length_in, 8)
+
+
+def _boxes(axes: Axes, by_class: dict[str, np.ndarray], color: str, told: bool) -> None:
+    """Draw the boxes of a scheme; `told`: their labels say how many values they have."""
     drawn = axes.boxplot(
         list(by_class.values()),
-        tick_labels=list(by_class),
+        tick_labels=[name + f"\nn = {values.size}" * told for name, values in by_class.items()],
         widths=0.6,
         patch_artist=True,
         medianprops={"color": "black", "linewidth": 1.0},
@@ -113,7 +143,7 @@ def _boxes(axes: Axes, by_class: dict[str, np.ndarray]) -> None:
         flierprops={"marker": ".", "markersize": 2.5, "markeredgecolor": _GREY},
     )
     for patch in drawn["boxes"]:
-        patch.set(facecolor="#9CC9E3", linewidth=0.7)
+        patch.set(facecolor=(color, 0.4), linewidth=0.7)
     axes.grid(False, axis="x")
 
 

@@ -8,17 +8,20 @@ from matplotlib.figure import Figure
 
 from jfed.comparisons.comparison import Comparisons
 from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure
+from jfed.report.names import plain
+from jfed.results.meaning import axis
 from jfed.stats.omnibus import cliques, critical_difference
 
 _ROW_IN = 0.17  # height of a row of labels, inches
 
 
-def rank_diagram(comparisons: Comparisons, title: str) -> Figure:
+def rank_diagram(comparisons: Comparisons, title: str, *, name: str | None = None) -> Figure:
     """Draw each scheme's mean rank over seeds, 1 is best, and join those closer than the critical difference.
 
     Args:
         comparisons: from `compare`, of at least three schemes on common seeds.
         title: title, which must name the data set or world.
+        name: the metric in words, as in `forest`.
 
     Raises:
         ValueError: `comparisons` has no ranks.
@@ -30,15 +33,15 @@ def rank_diagram(comparisons: Comparisons, title: str) -> Figure:
     if found is None:
         raise ValueError("ranks need at least three schemes that finished at least two seeds in common")
     cd = critical_difference(found.n, found.k, comparisons.alpha)
-    names = [name for name, _, _ in comparisons.schemes]
+    names = [plain(scheme) for scheme, _, _ in comparisons.schemes]
     order = sorted(range(found.k), key=lambda i: found.mean_ranks[i])
     ranks = [found.mean_ranks[i] for i in order]
     bars = [group for group in cliques(ranks, cd) if len(group) > 1]
     p = "undefined" if math.isnan(found.p_f) else "< 1e-4" if found.p_f < 1e-4 else f"{found.p_f:.2g}"
     caption = (
-        f"Mean rank over {found.n} seeds of {comparisons.metric}, 1 is best. Bars: schemes less than the critical"
-        f" difference of {cd:.2f} apart (Nemenyi, {100 * comparisons.alpha:g} %). Friedman p {p}. Seeds of one data set"
-        " are not independent data sets."
+        f"Mean rank over {found.n} seeds of {name or axis(comparisons.metric)}, 1 is best. Bars: schemes less than the"
+        f" critical difference of {cd:.2f} apart (Nemenyi, {100 * comparisons.alpha:g} %). Friedman p {p}. Seeds of one"
+        " data set are not independent data sets."
     )
     sides = (found.k + 1) // 2
     with mpl.rc_context(RC):

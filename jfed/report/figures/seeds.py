@@ -6,14 +6,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jfed.comparisons.comparison import Comparison, Comparisons
-from jfed.report.figures.style import COLUMN_IN, PALETTE, RC, TEXT_IN, new_figure, wrap
+from jfed.report.figures.marks import PALETTE
+from jfed.report.figures.plots import difference_label, row_name
+from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure, width_of, wrap
 from jfed.stats.intervals import t_interval
 from jfed.stats.shape import outlying
 
 _SPREAD = 0.26  # of a row's seeds around its middle, in rows
 
 
-def seed_differences(comparisons: Comparisons, title: str) -> Figure:
+def seed_differences(comparisons: Comparisons, title: str, *, name: str | None = None) -> Figure:
     """Draw a dot for each seed's difference, one row per comparison, and above them the mean with its t interval.
 
     The interval is pointwise. A seed is named if it is an outlier by Grubbs' test (`jfed.stats.shape`). Seeds keep
@@ -22,15 +24,16 @@ def seed_differences(comparisons: Comparisons, title: str) -> Figure:
     Args:
         comparisons: from `compare`, of schemes paired by seed.
         title: title, which must name the data set or world.
+        name: the metric in words, as in `forest`.
 
     Raises:
         ValueError: the runs are independent.
     """
     if not comparisons.paired:
         raise ValueError("independent runs have no difference of a seed")
-    alpha, baseline = comparisons.alpha, comparisons.baseline
+    alpha = comparisons.alpha
     rows = [row for row in comparisons.rows if row.n]
-    labels = [row.scheme if baseline else f"{row.scheme} – {row.reference}" for row in rows]
+    labels = [wrap(row_name(comparisons, row), 2.2, 7) for row in rows]
     sizes = sorted({row.n for row in rows})
     n = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1])))) if sizes else "0"
     odd = any(outlying(row.scores_scheme - row.scores_reference) is not None for row in rows)
@@ -39,10 +42,8 @@ def seed_differences(comparisons: Comparisons, title: str) -> Figure:
     caption += f" {100 * (1 - alpha):g} % t interval."
     if any(row.gaps for row in comparisons.rows):
         caption += " Failed and missing runs are left out."
-    better = "higher" if comparisons.higher_is_better else "lower"
-    what = comparisons.metric + (f" minus {baseline}" if baseline else ", first minus second")
     with mpl.rc_context(RC):
-        width = COLUMN_IN if max(map(len, labels), default=0) <= 22 else TEXT_IN
+        width = width_of(COLUMN_IN if max(map(len, labels), default=0) <= 22 else TEXT_IN)
         figure = new_figure(width, 0.5 + 0.32 * len(rows), title, caption)
         axes = figure.subplots()
         for y, row in enumerate(rows):
@@ -52,7 +53,7 @@ def seed_differences(comparisons: Comparisons, title: str) -> Figure:
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.margins(x=0.08)
         axes.grid(False, axis="y")
-        axes.set_xlabel(wrap(f"{what} ({better} is better)", 0.8 * width, 8))
+        axes.set_xlabel(difference_label(comparisons, name, 0.6 * width))
     return figure
 
 

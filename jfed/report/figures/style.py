@@ -1,33 +1,29 @@
-"""Style of figures: sizes, fonts, and marks that can be told apart without colour."""
+"""Style of figures: sizes and fonts, the legend, and the strips around the panels."""
 
+import math
+import re
 import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-COLUMN_IN = 3.5  # one column of a two-column paper, inches
-TEXT_IN = 7.16  # both columns
+from jfed.report.figures.marks import Mark
+from jfed.report.names import plain
 
-# Okabe and Ito (2008), Color universal design; yellow darkened, since it vanishes on white paper.
-PALETTE = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#000000",
-    "#56B4E9",
-    "#E69F00",
-    "#B8A800",
-)
-# Lengths 8, 5 and 9 are pairwise coprime, so that 360 curves have different marks.
-DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+COLUMN_IN = 3.3  # one column of a two-column paper, inches
+TEXT_IN = 7.0  # both columns
+WIDTHS_IN = {"one": COLUMN_IN, "two": TEXT_IN}
+Width = Literal["one", "two"]
+_HANDLE_IN = 5.8 * 7 / 72  # of a legend's entry: its line, and the blanks around it
 
 RC: dict[Any, Any] = {
     "font.size": 8,
@@ -49,79 +45,92 @@ RC: dict[Any, Any] = {
     "legend.frameon": False,
     "pdf.fonttype": 42,  # TrueType: publishers refuse type 3
     "svg.hashsalt": "jfed",
+    "text.parse_math": False,  # a scheme's name may hold dollar signs
 }
 
 
 @dataclass(frozen=True)
-class Mark:
-    """The look of one curve.
-
-    Attributes:
-        color: colour.
-        dash: line style, matplotlib's name or (offset, on-off lengths).
-        marker: marker.
-    """
-
-    color: str
-    dash: Any
-    marker: str
-
-    def line(self, label: str) -> Line2D:
-        """Return the curve's legend entry."""
-        return Line2D([], [], color=self.color, linestyle=self.dash, marker=self.marker, label=label)
-
-
-def mark(index: int) -> Mark:
-    """Return the mark of the index-th scheme of a figure."""
-    return Mark(PALETTE[index % len(PALETTE)], DASHES[index % len(DASHES)], MARKERS[index % len(MARKERS)])
-
-
-@dataclass(frozen=True)
 class Legend:
-    """One legend for all panels.
+    """One legend for all panels, in the order of its labels.
 
     Attributes:
-        labels: labels of the curves; the i-th has `mark(i)`.
+        marks: mark of each label.
     """
 
-    labels: tuple[str, ...]
-
-    @property
-    def columns(self) -> int:
-        """Return the number of legend columns that fit one column of a paper."""
-        longest = max(map(len, self.labels))
-        return min(len(self.labels), 1 if longest > 24 else 2 if longest > 12 else 3)
-
-    @property
-    def rows(self) -> int:
-        """Return the number of lines of text."""
-        return -(-len(self.labels) // self.columns)
+    marks: Mapping[str, Mark]
 
     def draw(self, figure: Figure, top: float) -> Artist:
         """Draw the legend below `top`, a fraction of the figure's height."""
-        handles = [mark(i).line(label) for i, label in enumerate(self.labels)]
+        width = float(figure.get_size_inches()[0])
         return figure.legend(
-            handles=handles,
+            handles=[look.line(text) for look, text in zip(self.marks.values(), self._texts(width), strict=True)],
             loc="upper center",
             bbox_to_anchor=(0.5, top),
-            ncols=self.columns,
+            ncols=self._columns(width),
             handlelength=3,
             borderaxespad=0,
         )
 
+    def height_in(self, width_in: float) -> float:
+        """Return the height of the legend in a figure of this width, in inches."""
+        lines = [max(1, len(text.splitlines())) for text in self._texts(width_in)]
+        return 0.06 + 0.145 * max(sum(column) for column in np.array_split(lines, self._columns(width_in)))
+
+    def _texts(self, width_in: float) -> list[str]:
+        # A blank before an underscore, since matplotlib leaves out labels that begin with one.
+        return [wrap(re.sub("^_", " _", label), width_in - 0.5, 7) for label in self.marks]
+
+    def _columns(self, width_in: float) -> int:
+        """Return the number of columns of about equal length that fit."""
+        longest = max((len(line) for text in self._texts(width_in) for line in text.splitlines()), default=1)
+        most = max(1, int(width_in / (_length_in("x" * longest, 7) + _HANDLE_IN)))
+        return math.ceil(len(self.marks) / math.ceil(len(self.marks) / most))
+
+
+_WIDTH_IN: ContextVar[float | None] = ContextVar("_WIDTH_IN", default=None)  # None: each figure's own
+_TITLES = ContextVar("_TITLES", default=True)
+
+
+@contextmanager
+def for_paper(width: Width | None = None, *, title: bool = True) -> Iterator[None]:
+    """Make all figures of a `with` block one or two columns of a paper wide, or without their titles.
+
+    Args:
+        width: "one", 3.3 inches, or "two", 7 inches; None leaves each figure its own.
+        title: whether figures have titles; a paper's caption has their words.
+
+    Raises:
+        ValueError: the width is unknown.
+    """
+    if width is not None and width not in WIDTHS_IN:
+        raise ValueError(f"width must be {' or '.join(WIDTHS_IN)}, got {width!r}")
+    tokens = _WIDTH_IN.set(None if width is None else WIDTHS_IN[width]), _TITLES.set(title)
+    try:
+        yield
+    finally:
+        _WIDTH_IN.reset(tokens[0])
+        _TITLES.reset(tokens[1])
+
+
+def width_of(usual_in: float) -> float:
+    """Return the width of a figure in inches: the one that `for_paper` asks for, or the usual one."""
+    return _WIDTH_IN.get() or usual_in
+
 
 def new_figure(
-    width_in: float, height_in: float, title: str, caption: str = "", legend: Legend | None = None
+    usual_in: float, height_in: float, title: str, caption: str = "", legend: Legend | None = None
 ) -> Figure:
     """Return an empty figure with title, legend and caption, made without pyplot or a window.
 
-    Call it, and draw, inside `mpl.rc_context(RC)`. `height_in` is the height of the panels. The title
-    and legend above them and the caption below have strips of their own: matplotlib's constrained
+    Call it, and draw, inside `mpl.rc_context(RC)`. Its width is `width_of(usual_in)`, and `height_in` is the height of
+    the panels. The title and legend above them and the caption below have strips of their own: matplotlib's constrained
     layout lets a title and a legend outside the axes overlap.
     """
-    title, caption = wrap(title, width_in, 9), wrap(caption, width_in, 6.5)
+    width_in = width_of(usual_in)
+    title = wrap(title, width_in, 9) if _TITLES.get() else ""
+    caption = wrap(caption, width_in, 6.5)
     title_in = 0.06 + 0.15 * len(title.splitlines())
-    legend_in = 0.06 + 0.145 * legend.rows if legend else 0.0
+    legend_in = legend.height_in(width_in) if legend else 0.0
     below_in = 0.04 + 0.11 * len(caption.splitlines())
     whole = height_in + title_in + legend_in + below_in
 
@@ -141,9 +150,13 @@ def new_figure(
 
 def wrap(text: str, length_in: float, points: float) -> str:
     """Break a text into lines of at most about `length_in` at a font size in points."""
-    letter_in = 0.55 * points / 72  # DejaVu Sans, on average
-    whole = text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # "k = 8" stays on one line
-    return textwrap.fill(whole, max(8, int(length_in / letter_in)))
+    whole = plain(text).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # "k = 8" stays on one line
+    return textwrap.fill(whole, max(8, int(length_in / _length_in("x", points))))
+
+
+def _length_in(text: str, points: float) -> float:
+    """Return about the length of a text in DejaVu Sans at a font size in points, in inches."""
+    return 0.55 * points / 72 * len(text)
 
 
 def save(figure: Figure, directory: str | Path, stem: str) -> list[Path]:

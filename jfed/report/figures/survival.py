@@ -4,14 +4,15 @@ Times of schemes on common seeds are paired, so the log-rank test, which assumes
 `jfed.report.targets.compare_times` tests them. A run that never reaches the target is censored at the horizon.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from jfed.report.figures.style import COLUMN_IN, RC, Legend, mark, new_figure
+from jfed.report.figures.marks import marks
+from jfed.report.figures.style import COLUMN_IN, RC, Legend, new_figure
 
 
 def kaplan_meier(times: ArrayLike, horizon: float) -> tuple[np.ndarray, np.ndarray]:
@@ -40,7 +41,15 @@ def kaplan_meier(times: ArrayLike, horizon: float) -> tuple[np.ndarray, np.ndarr
     return np.concatenate([[0.0], steps]), np.concatenate([[0.0], np.cumsum(counts) / t.size])
 
 
-def arrivals(times: Mapping[str, ArrayLike], horizon: float, *, xlabel: str, target: str, title: str) -> Figure:
+def arrivals(
+    times: Mapping[str, ArrayLike],
+    horizon: float,
+    *,
+    xlabel: str,
+    target: str,
+    title: str,
+    schemes: Sequence[str] = (),
+) -> Figure:
     """Draw a step curve for each scheme.
 
     Args:
@@ -49,6 +58,7 @@ def arrivals(times: Mapping[str, ArrayLike], horizon: float, *, xlabel: str, tar
         xlabel: name of the times, with their unit.
         target: the target, such as "65 % test accuracy".
         title: title, which must name the data set.
+        schemes: as in `draw_lines`.
 
     Raises:
         ValueError: there is no scheme, or as in `kaplan_meier`.
@@ -59,11 +69,12 @@ def arrivals(times: Mapping[str, ArrayLike], horizon: float, *, xlabel: str, tar
     sizes = sorted({np.size(t) for t in times.values()})
     count = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     caption = f"{count} runs per scheme, each seen until {horizon:g}. For display: runs are paired, see the table."
+    looks = marks(curves, schemes)
     with mpl.rc_context(RC):
-        figure = new_figure(COLUMN_IN, 1.9, title, caption, Legend(tuple(curves)))
+        figure = new_figure(COLUMN_IN, 1.9, title, caption, Legend(looks))
         axes = figure.subplots()
-        for i, (steps, shares) in enumerate(curves.values()):
-            look = mark(i)
+        for scheme, (steps, shares) in curves.items():
+            look = looks[scheme]
             x, y = np.append(steps, horizon), np.append(shares, shares[-1])
             axes.step(x, y, where="post", color=look.color, linestyle=look.dash)
             axes.plot(steps[1:], shares[1:], look.marker, color=look.color, linestyle="none")
