@@ -1,0 +1,133 @@
+"""Clients: how often each is selected, and how evenly they are served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from bokeh.models import BasicTicker, ColorBar, HoverTool, LinearColorMapper
+from bokeh.palettes import Cividis256
+
+from jfed.comparisons.summary import gini, jain, summarise
+from jfed.measures.fairness import fairness
+from jfed.report.page.levels import Level
+from jfed.report.page.parts import Picture
+from jfed.report.page.style import ROW, axes, role, source
+from jfed.report.tables import Table
+from jfed.stats.numerals import decimals_for, format_number
+
+MOST_CELLS = 120  # columns of the map of selections
+RATES = "environment.success_rates"
+MOST_ROWS = 40
+
+
+def selections(level: Level, configs: Mapping[str, Mapping[str, Any]], file: str) -> Picture | None:
+    """Return a map of the share of the rounds in which each client was selected; None if all are always.
+
+    Clients are sorted by class and, within it, by how often they were selected in the run; then seeds are averaged.
+
+    Args:
+        level: the runs.
+        configs: settings by their digest, by dotted path.
+        file: name of the file of its data.
+    """
+    counts, classes = level.runs["times_selected"].values.astype(float), level.runs["client_class"].values
+    if np.isnan(counts).any() or (classes != classes[0]).any() or len(level.schemes) > MOST_ROWS:
+        return None  # clients of different runs do not correspond
+    shares = np.take_along_axis(counts, np.lexsort((-counts, classes)), 1) / level.runs.sizes["round"]
+    if np.ptp(shares) == 0:
+        return None
+    names, labels = level.schemes, level.frame.scheme.to_numpy(str)
+    mean = np.stack([shares[labels == name].mean(0) for name in names])
+    ends = np.linspace(0, mean.shape[1], min(MOST_CELLS, mean.shape[1]) + 1).round().astype(int)
+    cells = np.add.reduceat(mean, ends[:-1], 1) / np.diff(ends)
+    own = np.sort(classes[0])[ends[:-1]]
+    word, values = _classes(level, configs, own)
+    scheme, cell = np.indices(cells.shape).reshape(2, -1)
+    data = source("clients", {
+        "scheme": [names[i] for i in scheme], "first client": ends[cell] + 1, "last client": ends[cell + 1],
+        word: [values[i] for i in cell], "share of rounds": cells.ravel(), "left": ends[cell].astype(float),
+        "right": ends[cell + 1].astype(float), "below": len(names) - 1.0 - scheme, "above": len(names) - 0.0 - scheme,
+    })  # fmt: skip
+    made = axes(f"clients by {word}, then most selected first", "", 110 + ROW * len(names), y_range=names[::-1],
+                x_range=(0, int(ends[-1])))  # fmt: skip
+    made.yaxis.axis_label = None
+    made.grid.visible = False
+    colors = LinearColorMapper(palette=Cividis256, low=0, high=float(cells.max()))
+    drawn = made.quad("left", "right", "above", "below", source=data, line_color=None,
+                      fill_color={"field": "share of rounds", "transform": colors})  # fmt: skip
+    edges = np.flatnonzero(np.diff(own)) + 1
+    for at in ends[edges]:
+        made.segment(x0=[int(at)], x1=[int(at)], y0=[0], y1=[len(names)], line_width=1.5, tags=role("paper"))
+    made.add_layout(
+        ColorBar(color_mapper=colors, title="share of rounds", width=12, ticker=BasicTicker(desired_num_ticks=4)),
+        "right",
+    )
+    tips = [("", "@scheme"), ("client", "@{first client} to @{last client}"), (word, f"@{{{word}}}"),
+            ("share of rounds", "@{share of rounds}{0.000}")]  # fmt: skip
+    made.add_tools(HoverTool(renderers=[drawn], tooltips=tips))
+    caption = "Mean over seeds. Within a class, each seed's most selected client comes first."
+    if len(edges):
+        caption += f" Lines part the classes ({word} {', '.join(dict.fromkeys(values))}, from left to right)."
+    if len(cells[0]) < mean.shape[1]:
+        caption += f" {mean.shape[1]} clients in {len(cells[0])} cells, each with the mean of its clients."
+    return Picture("Share of rounds in which each client was selected", caption, made, file)
+
+
+def _classes(level: Level, configs: Mapping[str, Mapping[str, Any]], own: np.ndarray) -> tuple[str, list[str]]:
+    """Return what tells the classes of clients apart, and its value for each of some classes."""
+    known = {str(one.get(RATES)) for name in set(level.runs["config"].values) if (one := configs.get(str(name)))}
+    if len(known) == 1:
+        rates = next(iter(configs.get(str(name), {}).get(RATES) for name in level.runs["config"].values))
+        if isinstance(rates, list) and own.max() < len(rates):
+            return "success rate", [f"{rates[i]:g}" for i in own]
+    return "class", [str(i) for i in own]
+
+
+def evenness(level: Level) -> Table:
+    """Return a table of how evenly clients are selected and, after training, served by the final model."""
+    runs, frame = level.runs, level.frame[["scheme", "seed"]].copy()
+    rounds = runs.sizes["round"]
+    counts = runs["times_selected"].values.astype(float)
+    share = np.nan_to_num(counts)
+    columns: dict[str, Any] = {
+        "Jain's index of selections": jain(share),
+        "Gini of selections": gini(share),
+        "least selected, share of rounds": np.nanmin(counts, 1) / rounds,
+        "most selected, share of rounds": np.nanmax(counts, 1) / rounds,
+        "Jain's index of returns": jain(np.nan_to_num(runs["times_succeeded"].values.astype(float))),
+    }
+    for name, higher, words in (("client_accuracy", True, "accuracy"), ("client_loss", False, "loss")):
+        if name in runs:
+            found = fairness(runs[name].values, higher_is_better=higher)
+            columns |= {
+                f"{words}, mean of clients": found["mean"],
+                f"{words}, worst tenth": found["worst10"],
+                f"variance of {words}": found["variance"],
+            }
+    frame = frame.assign(**{name: np.where(np.isfinite(values), values, np.nan) for name, values in columns.items()})
+    frame = frame.loc[:, [name not in columns or frame[name].notna().any() for name in frame.columns]]
+    kept = [name for name in columns if name in frame]
+    return _summaries(frame, kept, level.schemes)
+
+
+def _summaries(frame: pd.DataFrame, columns: list[str], schemes: tuple[str, ...]) -> Table:
+    found = {name: {row.scheme: row for row in summarise(frame, name).rows} for name in columns}
+    digits = {name: decimals_for([row.high - row.low for row in rows.values()]) for name, rows in found.items()}
+    rows, records = [], []
+    for scheme in schemes:
+        own = {name: found[name][scheme] for name in columns}
+        rows.append((scheme, *(_mean(row.mean, row.high - row.mean, digits[name]) for name, row in own.items())))
+        records += [{"scheme": scheme, "statistic": name, "mean": row.mean, "low": row.low, "high": row.high}
+                    for name, row in own.items()]  # fmt: skip
+    notes = ("Mean over seeds ± half of its pointwise 95 % t interval. Jain's index is 1 if all clients are served alike"
+             " and 1 / K if one client has everything; Gini's coefficient is 0 if all are served alike.",)  # fmt: skip
+    return Table("How evenly clients are served", ("scheme", *columns), "l" + "r" * len(columns), tuple(rows), notes,
+                 data=pd.DataFrame(records))  # fmt: skip
+
+
+def _mean(mean: float, half: float, digits: int) -> str:
+    text = format_number(mean, digits) or "-"
+    return text + (f" ± {format_number(half, digits)}" if np.isfinite(half) and half > 0 else "")
