@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from jfed.commands import check, claims, data, export, run, show, table, variance
+from jfed.commands import check, claims, data, export, report, run, show, table, variance
 from jfed.commands.mistakes import in_words
 from jfed.core.version import __version__
 
@@ -21,6 +21,7 @@ def main() -> None:
         | Annotated[run.Settings, tyro.conf.subcommand("run")]
         | Annotated[data.Settings, tyro.conf.subcommand("data")]
         | Annotated[table.Settings, tyro.conf.subcommand("table")]
+        | Annotated[report.Settings, tyro.conf.subcommand("report")]
         | Annotated[variance.Settings, tyro.conf.subcommand("variance")]
         | Annotated[export.Settings, tyro.conf.subcommand("export")]
         | Annotated[claims.Settings, tyro.conf.subcommand("claims")]
@@ -38,7 +39,7 @@ def main() -> None:
         config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),  # `data get`, not `data action:get`
     )
     with in_words(getattr(chosen, "load", ())):
-        {m.Settings: m for m in (show, run, data, table, variance, export, claims, check)}[type(chosen)].main(
+        {m.Settings: m for m in (show, run, data, table, report, variance, export, claims, check)}[type(chosen)].main(
             chosen, Console()
         )
 

@@ -67,9 +67,15 @@ def code(points: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], seeds: s
     """
     outside = sorted({name.rpartition(".")[0] for config, _ in points for name in _classes(config)} - {""})
     imports = "".join(f"import {name}\n" for name in outside if not name.startswith("jfed."))
-    lines = [f"    jfed.Point(\n        {_value(config, known)},\n        {dict(coords)!r},\n    )," for config, coords in points]
-    body = "\n".join(lines)
-    return f'import jfed\n{imports}\npoints = [\n{body}\n]\nresults = jfed.run(points, seeds={seeds}, out="out/again")\n'
+    first = points[0][0]
+    same = {name: value for name, value in first.items() if all(name in c and c[name] == value for c, _ in points)}
+    base = _value({"": first[""], **same}, known, lines=True)
+    lines = []
+    for config, coords in points:
+        own = [f'"{name}": {_value(value, known)}' for name, value in config.items() if name and name not in same]
+        lines.append(f"    jfed.Point(jfed.replace(base, {{{', '.join(own)}}}), {dict(coords)!r}),\n")
+    run = f'results = jfed.run(points, seeds={seeds}, out="out/again")\n'
+    return f"import jfed\n{imports}\nbase = {base}\npoints = [\n{''.join(lines)}]\n{run}"
 
 
 def _classes(node: Any) -> list[str]:
@@ -78,12 +84,15 @@ def _classes(node: Any) -> list[str]:
     return [*([node[""]] if "" in node else []), *(name for value in node.values() for name in _classes(value))]
 
 
-def _value(node: Any, known: Mapping[str, Known]) -> str:
+def _value(node: Any, known: Mapping[str, Known], lines: bool = False) -> str:
+    """Return an expression for a setting; with `lines`, each argument of a class is on a line of its own."""
     if isinstance(node, dict) and "" in node:
         kind = node[""]
         told = {name: value for name, value in node.items() if name}
         given = {n: v for n, v in told.items() if known.get(f"{kind}.{n}", Known()).default != v or isinstance(v, dict)}
-        return f"{NAMES.get(kind, kind)}({', '.join(f'{name}={_value(v, known)}' for name, v in given.items())})"
+        arguments = [f"{name}={_value(value, known)}" for name, value in given.items()]
+        inside = "".join(f"\n    {one}," for one in arguments) + "\n" if lines and arguments else ", ".join(arguments)
+        return f"{NAMES.get(kind, kind)}({inside})"
     if isinstance(node, list):
         return f"({''.join(f'{_value(one, known)}, ' for one in node)})".replace(", )", ",)")
     return f"float({node!r})" if isinstance(node, str) and node in WORDS else repr(node)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from bokeh.models import BasicTicker, ColorBar, HoverTool, LinearColorMapper
-from bokeh.palettes import Cividis256
+from bokeh.models import HoverTool
 
-from jfed.comparisons.summary import gini, jain, summarise
+from jfed.comparisons.summary import SchemeSummary, gini, jain, summarise
 from jfed.measures.fairness import fairness
+from jfed.report.digits import is_noise
 from jfed.report.page.levels import Level
 from jfed.report.page.parts import Picture
-from jfed.report.page.style import ROW, axes, role, source
+from jfed.report.page.style import ROW, axes, color_bar, role, shades, source
 from jfed.report.tables import Table
 from jfed.stats.numerals import decimals_for, format_number
 
 MOST_CELLS = 120  # columns of the map of selections
 RATES = "environment.success_rates"
-MOST_ROWS = 40
+MOST_ROWS = 40  # schemes in it
+MOST_DECIMALS = 4
 
 
 def selections(level: Level, configs: Mapping[str, Mapping[str, Any]], file: str) -> Picture | None:
@@ -55,16 +56,14 @@ def selections(level: Level, configs: Mapping[str, Mapping[str, Any]], file: str
                 x_range=(0, int(ends[-1])))  # fmt: skip
     made.yaxis.axis_label = None
     made.grid.visible = False
-    colors = LinearColorMapper(palette=Cividis256, low=0, high=float(cells.max()))
-    drawn = made.quad("left", "right", "above", "below", source=data, line_color=None,
-                      fill_color={"field": "share of rounds", "transform": colors})  # fmt: skip
+    shade, mapper = shades("share of rounds", 0.0, float(cells.max()))
+    drawn = made.quad(
+        "left", "right", "above", "below", source=data, fill_color=shade, line_color=shade, line_width=0.5
+    )
     edges = np.flatnonzero(np.diff(own)) + 1
     for at in ends[edges]:
         made.segment(x0=[int(at)], x1=[int(at)], y0=[0], y1=[len(names)], line_width=1.5, tags=role("paper"))
-    made.add_layout(
-        ColorBar(color_mapper=colors, title="share of rounds", width=12, ticker=BasicTicker(desired_num_ticks=4)),
-        "right",
-    )
+    made.add_layout(color_bar(mapper, "share of rounds"), "right")
     tips = [("", "@scheme"), ("client", "@{first client} to @{last client}"), (word, f"@{{{word}}}"),
             ("share of rounds", "@{share of rounds}{0.000}")]  # fmt: skip
     made.add_tools(HoverTool(renderers=[drawn], tooltips=tips))
@@ -115,11 +114,11 @@ def evenness(level: Level) -> Table:
 
 def _summaries(frame: pd.DataFrame, columns: list[str], schemes: tuple[str, ...]) -> Table:
     found = {name: {row.scheme: row for row in summarise(frame, name).rows} for name in columns}
-    digits = {name: decimals_for([row.high - row.low for row in rows.values()]) for name, rows in found.items()}
+    digits = {name: _decimals(list(rows.values())) for name, rows in found.items()}
     rows, records = [], []
     for scheme in schemes:
         own = {name: found[name][scheme] for name in columns}
-        rows.append((scheme, *(_mean(row.mean, row.high - row.mean, digits[name]) for name, row in own.items())))
+        rows.append((scheme, *(_mean(row, digits[name]) for name, row in own.items())))
         records += [{"scheme": scheme, "statistic": name, "mean": row.mean, "low": row.low, "high": row.high}
                     for name, row in own.items()]  # fmt: skip
     notes = ("Mean over seeds ± half of its pointwise 95 % t interval. Jain's index is 1 if all clients are served alike"
@@ -128,6 +127,11 @@ def _summaries(frame: pd.DataFrame, columns: list[str], schemes: tuple[str, ...]
                  data=pd.DataFrame(records))  # fmt: skip
 
 
-def _mean(mean: float, half: float, digits: int) -> str:
-    text = format_number(mean, digits) or "-"
-    return text + (f" ± {format_number(half, digits)}" if np.isfinite(half) and half > 0 else "")
+def _decimals(rows: Sequence[SchemeSummary]) -> int:
+    """Return the decimals that show two digits of the narrowest interval, of those that rounding does not make."""
+    return min(MOST_DECIMALS, decimals_for([row.high - row.low for row in rows if not is_noise(row.sd, row.mean)]))
+
+
+def _mean(row: SchemeSummary, digits: int) -> str:
+    text, half = format_number(row.mean, digits) or "-", row.high - row.mean
+    return text + ("" if np.isnan(half) or is_noise(half, row.mean) else f" ± {format_number(half, digits)}")

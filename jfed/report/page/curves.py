@@ -67,10 +67,10 @@ def _shown(level: Level) -> tuple[list[str], str]:
     names = list(level.schemes)
     if len(names) <= MOST_CURVES:
         return names, ""
-    metric = level.metrics[0]
-    first = level.frame.groupby("method", sort=False)
-    kept = [part.scheme.iloc[0] for _, part in first][:MOST_CURVES]
-    return kept, f" Of {len(names)} settings, the first of each scheme is drawn; {metric} of all is in the tables."
+    method = dict(zip(level.frame.scheme, level.frame.method, strict=True))
+    first = {method[name]: name for name in reversed(names)}
+    kept = [name for name in names if first[method[name]] == name][:MOST_CURVES]
+    return kept, f" Of {len(names)} settings, the best of each scheme is drawn; the tables have all."
 
 
 def _quantities(runs: xr.Dataset) -> Iterator[Curves]:

@@ -1,14 +1,15 @@
 """Differences between schemes with their intervals, a row per comparison."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
-from bokeh.models import HoverTool, Span
+from bokeh.models import HoverTool, Range1d, Span
 
-from jfed.comparisons.comparison import Comparisons
+from jfed.comparisons.comparison import Comparison, Comparisons
 from jfed.report.page.parts import Picture
 from jfed.report.page.style import ROW, axes, role, source
-from jfed.report.page.words import score_name
+from jfed.report.page.words import capital, score_name
 
 MOST_ROWS = 60
 LOOKS = {"better": ("better", "circle"), "worse": ("worse", "square")}  # colour and marker; all others are hollow
@@ -27,10 +28,9 @@ def picture(found: Comparisons, title: str, file: str) -> Picture | None:
         return None
     labels = [row.scheme if found.baseline else f"{row.scheme} – {row.reference}" for row in rows]
     better = "higher" if found.higher_is_better else "lower"
-    minus = f"minus {found.baseline}" if found.baseline else "first minus second"
+    minus = f"scheme minus {found.baseline}" if found.baseline else "first minus second"
     made = axes(
-        f"difference of {score_name(found.metric)}, {minus} ({better} is better)", "", 96 + ROW * len(rows),
-        y_range=labels[::-1],
+        f"{minus}\n({better} is better)", "", 96 + ROW * len(rows), y_range=labels[::-1], x_range=_around_zero(rows)
     )  # fmt: skip
     made.yaxis.axis_label = None
     made.ygrid.visible = False
@@ -60,7 +60,16 @@ def picture(found: Comparisons, title: str, file: str) -> Picture | None:
     tips = [("", "@scheme"), ("difference", "@difference{0.[00000]}"), (f"{level} interval", "@low{0.[00000]} to"
             " @high{0.[00000]}"), ("verdict", "@verdict"), ("n", "@n")]  # fmt: skip
     made.add_tools(HoverTool(renderers=hovered, tooltips=tips))
-    return Picture(", ".join(filter(None, (score_name(found.metric), title))), _caption(found, level), made, file)
+    shown = capital(", ".join(filter(None, (score_name(found.metric), title))))
+    return Picture(f"{shown}: differences", _caption(found, level), made, file)
+
+
+def _around_zero(rows: Sequence[Comparison]) -> Range1d:
+    """Return the range of all intervals and 0, with a margin."""
+    ends = [end for row in rows for end in (row.difference, row.low, row.high) if not math.isnan(end)]
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    room = 0.05 * (high - low) or 1.0
+    return Range1d(low - room, high + room)
 
 
 def _caption(found: Comparisons, level: str) -> str:

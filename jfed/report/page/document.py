@@ -10,23 +10,24 @@ from importlib import resources as files
 from pathlib import Path
 from typing import Any
 
+import bokeh
 import jinja2
 import pandas as pd
 from bokeh.embed import json_item
 from bokeh.resources import Resources
 
-import bokeh
 from jfed.core.errors import ConfigError
 from jfed.core.version import __version__
 from jfed.report.formats import file_stem
 from jfed.report.page import again, clients, curves, settings, sweeps, verdicts
-from jfed.report.page.levels import Level, of_frame, of_results, plain_columns
-from jfed.report.page.parts import Block, Grid, Part, Picture, Prose, Section
+from jfed.report.page.levels import DEFAULT, JAIN, Level, of_frame, of_results, plain_columns
+from jfed.report.page.parts import Grid, Part, Picture, Prose, Section
 from jfed.report.page.style import DASHES, dash
 from jfed.report.page.words import amount
 from jfed.report.tables import Table
 from jfed.results import load
 
+SCORES = (*DEFAULT, JAIN)
 MOST_LEVELS = 6  # problems whose curves and maps are drawn
 
 
@@ -39,7 +40,7 @@ def write_report(
     baseline: str | None = "uniform",
     choices: Mapping[str, Mapping[str, Any]] | None = None,
     known: Mapping[str, Any] | None = None,
-    extra: Sequence[Table] = (),
+    claims: Table | None = None,
 ) -> Path:
     """Write a page about finished results: one HTML file that needs no network.
 
@@ -52,7 +53,7 @@ def write_report(
         baseline: method that the others are compared with; all pairs are, if it is None or was not run.
         choices: further arguments of `compare`, by score.
         known: `Known` settings by class and name, such as "jfed.config.Config.num_clients".
-        extra: tables of verdicts on claims.
+        claims: table of verdicts on published claims.
 
     Returns:
         The path of the file.
@@ -62,6 +63,7 @@ def write_report(
         ConfigError: the runs cannot be compared, or the file cannot be written.
     """
     out = Path(out)
+    home = out.parent.parent if out.is_file() else out
     results = load.load(out) if results is None else results
     if not results.sizes["run"]:
         raise ConfigError(f"There are no finished runs in {out}.")
@@ -72,14 +74,14 @@ def write_report(
     problems = [name for name in load.settings(results) if name not in {k for one in levels for k in one.frame}]
     sections = [
         Section("verdicts", "In words", tuple(verdicts.in_words(levels, found))),
-        Section("settings", "What was run", (Part("", (settings.facts(results, out, about),)),
+        Section("settings", "What was run", (Part("", (settings.facts(results, about),)),
                                              *settings.parts(results, about, known))),
-        Section("tables", "Comparisons", tuple(verdicts.tables(levels, found))),
-        Section("sweep", "Over the sweep", tuple(_sweep(levels, problems, marks))),
+        Section("tables", "Comparisons", tuple(verdicts.tables(levels, found, home / "tables"))),
+        Section("sweep", "Over the sweep", tuple(sweeps.parts(levels, problems, marks))),
         Section("curves", "Over the rounds", tuple(_curves(levels, marks))),
         Section("differences", "Differences with their intervals", tuple(verdicts.intervals(levels, found))),
         Section("clients", "Which clients take part", tuple(_clients(levels, about.flat))),
-        Section("claims", "Published claims", tuple(Part("", (Grid(table),)) for table in extra)),
+        Section("claims", "Published claims", () if claims is None else _claims(claims)),
         Section("again", "Run this again, and cite it", tuple(again.parts(results, about, known))),
     ]  # fmt: skip
     data = ", ".join(sorted(set(results["dataset"].values.astype(str)))).replace("none", "no training")
@@ -87,7 +89,7 @@ def write_report(
     schemes = len(set(load.schemes(results)))
     lead = f"{amount(schemes, 'scheme')}, {amount(seeds, 'seed')}, {amount(results.sizes['round'], 'round')},"
     lead += f" {amount(results.sizes['client'], 'client')}; {data}"
-    return _write(Path(path) if path else out / "report.html", out.resolve().name, lead, sections, levels, marks)
+    return _write(Path(path) if path else home / "report.html", home.resolve().name, lead, sections, levels, marks)
 
 
 def write_csv_report(
@@ -115,7 +117,7 @@ def write_csv_report(
     found = verdicts.compared(levels, choices or {})
     sections = [
         Section("verdicts", "In words", tuple(verdicts.in_words(levels, found))),
-        Section("tables", "Comparisons", tuple(verdicts.tables(levels, found))),
+        Section("tables", "Comparisons", tuple(verdicts.tables(levels, found, None))),
         Section("differences", "Differences with their intervals", tuple(verdicts.intervals(levels, found))),
     ]
     lead = f"{amount(len(levels[0].schemes), 'scheme')}, {amount(frame['seed'].nunique(), 'seed')}"
@@ -126,13 +128,6 @@ def _marks(levels: Sequence[Level]) -> dict[str, int]:
     """Return a number for the mark of each scheme, the same in all figures."""
     names = [name for level in levels for name in (*level.schemes, *level.frame.method)]
     return {name: i for i, name in enumerate(dict.fromkeys(names))}
-
-
-def _sweep(levels: Sequence[Level], problems: Sequence[str], marks: Mapping[str, int]) -> list[Part]:
-    metric = levels[0].metrics[0]
-    pictures, said = sweeps.pictures(levels, problems, metric, marks)
-    blocks: tuple[Block, ...] = (*((Prose((said,)),) if said else ()), *pictures)
-    return [Part("", blocks)] if blocks else []
 
 
 def _curves(levels: Sequence[Level], marks: Mapping[str, int]) -> list[Part]:
@@ -150,6 +145,11 @@ def _clients(levels: Sequence[Level], configs: Mapping[str, Mapping[str, Any]]) 
         pictures = _named([] if drawn is None else [drawn], level)
         made.append(Part(level.title, (*pictures, Grid(clients.evenness(level))), folded=i > 0))
     return _and_left_out(made, len(levels))
+
+
+def _claims(table: Table) -> tuple[Part, ...]:
+    words = table.data["verdict"].value_counts()
+    return (Part("", (Prose((f"Verdicts: {', '.join(f'{n} {word}' for word, n in words.items())}.",)), Grid(table))),)
 
 
 def _named(pictures: Sequence[Picture], level: Level) -> list[Picture]:

@@ -19,12 +19,14 @@ from jfed.comparisons.summary import jain
 from jfed.report.page.words import number
 from jfed.results import load
 from jfed.results.alike import COLUMNS
+from jfed.results.direction import direction
 
 if TYPE_CHECKING:
     import xarray as xr
 
 KNOBS = ("selector.", "controller.", "training.algorithm.", "training.batch_size")
-JAIN = "jain"
+DEFAULT = ("test_accuracy", "num_succeeded", "round_time_s")  # scores, the primary one first
+JAIN = "jain"  # index of selections, a further score
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Level:
         metrics: names of the scores, the primary one first.
         baseline: scheme with which the others are compared; None compares all pairs.
         knobs: swept settings of the schemes.
+        family: words that tell its tables from others of the same results, as `jfed table` has them.
         notes: notes on the runs.
         runs: Dataset of the runs, in the order of the frame; None for a CSV file.
     """
@@ -46,6 +49,7 @@ class Level:
     metrics: tuple[str, ...]
     baseline: str | None
     knobs: tuple[str, ...] = ()
+    family: str = ""
     notes: tuple[str, ...] = ()
     runs: Any = field(default=None, compare=False)
 
@@ -84,7 +88,11 @@ def of_results(
         part = load.part(results, rows)
         frame = load.tidy(part, {name: values.isel(run=rows) for name, values in scores.items()}, keep=knobs)
         frame = frame.assign(method=frame.scheme, scheme=_labels(frame, knobs))
+        own_knobs = tuple(name for name in knobs if frame[name].nunique() > 1)
+        order = _ranked(frame, next(iter(scores))) if own_knobs else np.arange(len(frame))
+        part, frame = part.isel(run=order), frame.iloc[order].reset_index(drop=True)
         own = frame.method[part["method"].values.astype(str) == baseline].unique()
+        data = ", ".join(sorted(set(part["dataset"].values.astype(str)))).replace("none", "no training")
         told = {name: value for name, value in level.items() if name != "world" or value != level.get("environment")}
         levels.append(
             Level(
@@ -92,7 +100,8 @@ def of_results(
                 frame=frame,
                 metrics=tuple(scores),
                 baseline=str(own[0]) if len(own) == 1 else baseline,
-                knobs=tuple(name for name in knobs if frame[name].nunique() > 1),
+                knobs=own_knobs,
+                family=", ".join([data, *(f"{name} = {value}" for name, value in told.items() if name != "dataset")]),
                 runs=part,
             )
         )
@@ -108,7 +117,7 @@ def of_frame(frame: pd.DataFrame, metrics: Sequence[str], baseline: str | None) 
 
 def _default(results: xr.Dataset) -> list[str]:
     """Return the scores of results that differ between runs, the primary one first; one at least."""
-    known = [name for name in ("test_accuracy", "num_succeeded", "round_time_s") if name in results]
+    known = [name for name in DEFAULT if name in results]
     return [name for name in known if np.ptp(load.score(results, name).fillna(0).values) > 0] or known[:1]
 
 
@@ -121,14 +130,19 @@ def _is_knob(results: xr.Dataset, name: str, configs: Mapping[str, Mapping[str, 
 
 def _labels(frame: pd.DataFrame, knobs: Sequence[str]) -> list[str]:
     """Return each run's scheme with those of its settings that it has several values of."""
-    several = {
-        scheme: [name for name in knobs if part[name].nunique() > 1] for scheme, part in frame.groupby("scheme")
-    }
+    several = {scheme: [name for name in knobs if part[name].nunique() > 1] for scheme, part in frame.groupby("scheme")}
     columns = {name: frame[name].to_numpy() for name in knobs}
     return [
         ", ".join([scheme, *(f"{name} = {number(columns[name][i])}" for name in several[scheme])])
         for i, scheme in enumerate(frame.scheme)
     ]
+
+
+def _ranked(frame: pd.DataFrame, metric: str) -> np.ndarray:
+    """Return the order of rows in which schemes with the best mean score come first, and seeds keep their order."""
+    sign = 1 if direction(metric) is False else -1
+    means: Any = frame.groupby("scheme")[metric].mean()
+    return np.lexsort([np.arange(len(frame)), frame.scheme.to_numpy(str), sign * means[frame.scheme].to_numpy()])
 
 
 def plain_columns(level: Level) -> pd.DataFrame:

@@ -17,12 +17,26 @@ class Prose:
 
     Attributes:
         sentences: what is said.
-        listed: whether each is an item of a list instead of a paragraph.
+        summary: what the reader opens a list of them by; "" for paragraphs.
     """
 
     kind: ClassVar[str] = "prose"
     sentences: tuple[str, ...]
-    listed: bool = False
+    summary: str = ""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What the comparisons of a score say.
+
+    Attributes:
+        title: the score.
+        groups: verdict, such as "better than uniform", its look (better, worse or neutral), and the schemes.
+    """
+
+    kind: ClassVar[str] = "verdicts"
+    title: str
+    groups: tuple[tuple[str, str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -85,7 +99,7 @@ class Picture:
     series: tuple[str, ...] = ()
 
 
-Block = Prose | Facts | Grid | Code | Picture
+Block = Prose | Verdicts | Facts | Grid | Code | Picture
 
 
 @dataclass(frozen=True)

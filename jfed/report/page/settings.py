@@ -82,7 +82,7 @@ def walk(node: Mapping[str, Any], path: str = "") -> list[tuple[str, str, Any]]:
     return found
 
 
-def facts(results: Any, out: Path, about: Origin) -> Facts:
+def facts(results: Any, about: Origin) -> Facts:
     """Return the facts about runs, machine and versions."""
     schemes, seeds = set(load.schemes(results)), np.unique(results["seed"].values)
     broken = int((results["broken_round"].values > 0).sum()) if "broken_round" in results else 0
@@ -101,7 +101,6 @@ def facts(results: Any, out: Path, about: Origin) -> Facts:
         ("machine", _said([part.get("machine", "") for part in about.made])),
         ("versions", _said([_versions(part) for part in about.made])),
         ("commit of jfed", _said([part.get("commit") or "" for part in about.made])),
-        ("results", str(out)),
     ]
     return Facts(tuple((name, value) for name, value in rows if value))
 
@@ -122,7 +121,9 @@ def _time(about: Origin) -> str:
 
 def _versions(part: Mapping[str, Any]) -> str:
     versions = {"Python": part.get("python", ""), **part.get("versions", {})}
-    return ", ".join(f"{name} {versions[name]}" for name in ("jfed", *sorted(set(versions) - {"jfed"})) if name in versions)
+    return ", ".join(
+        f"{name} {versions[name]}" for name in ("jfed", *sorted(set(versions) - {"jfed"})) if name in versions
+    )
 
 
 def parts(results: Any, about: Origin, known: Mapping[str, Known]) -> list[Part]:
@@ -170,9 +171,7 @@ def _schemes(results: Any, used: Mapping[str, Mapping[str, Any]], known: Mapping
         done, failed = sorted(set(seeds[own].tolist())), sorted(set(seeds[own & broken].tolist()))
         missing = sorted(set(seeds.tolist()) - set(done))
         configs = [used[name] for name in dict.fromkeys(results["config"].values[own]) if name in used]
-        rows.append(
-            (label, _ranges(done), _seeds(failed), _seeds(missing), *_of_scheme(configs, known))
-        )
+        rows.append((label, _ranges(done), _seeds(failed), _seeds(missing), *_of_scheme(configs, known)))
     columns = ("scheme", "seeds done", "failed", "missing", "settings")
     kept = [j for j in range(5) if j < 2 or any(row[j] not in ("", "-") for row in rows)]
     cells = tuple(tuple(row[j] for j in kept) for row in rows)

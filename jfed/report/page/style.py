@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from bokeh.models import ColumnDataSource
+from bokeh.models import BasicTicker, ColorBar, ColumnDataSource, LinearColorMapper
+from bokeh.palettes import Cividis256
 from bokeh.plotting import figure
 
 COLORS = 8  # series-0 to series-7 in page.css
 DASHES = ("solid", (9, 3), (2, 2), (10, 3, 2, 3), (5, 2, 1, 2, 1, 2))  # five and eight are coprime: 40 marks
 HEIGHT = 320  # of a figure with curves, pixels
 ROW = 26  # of a row of a figure with rows, pixels
+FONT = "system-ui, sans-serif"
 TOOLS = "pan,box_zoom,wheel_zoom,reset,save"
 
 
@@ -27,6 +29,8 @@ def source(name: str, columns: Mapping[str, Any]) -> ColumnDataSource:
 def _short(values: Any) -> Any:
     """Return numbers in 32 bits, which take half the space."""
     array = np.asarray(values)
+    if array.ndim > 1:
+        return [_short(one) for one in array]
     return array.astype(np.float32) if array.dtype.kind == "f" else array if array.dtype.kind in "iu" else list(values)
 
 
@@ -43,6 +47,20 @@ def color(series: int) -> str:
 def dash(series: int) -> Any:
     """Return the line style of a scheme."""
     return DASHES[series % len(DASHES)]
+
+
+def shades(column: str, low: float, high: float) -> tuple[Any, LinearColorMapper]:
+    """Return the colour of a cell by a column of numbers, also for its line, lest a seam shows; and its mapper."""
+    mapper = LinearColorMapper(palette=Cividis256, low=low, high=high)
+    return {"field": column, "transform": mapper}, mapper
+
+
+def color_bar(mapper: LinearColorMapper, title: str) -> ColorBar:
+    """Return the key of a map."""
+    return ColorBar(
+        color_mapper=mapper, title=title, width=12, ticker=BasicTicker(desired_num_ticks=4), title_text_font=FONT,
+        title_text_font_style="normal", title_text_font_size="12px", major_label_text_font=FONT,
+    )  # fmt: skip
 
 
 def axes(xlabel: str, ylabel: str, height: int = HEIGHT, **options: Any) -> Any:
@@ -64,6 +82,6 @@ def axes(xlabel: str, ylabel: str, height: int = HEIGHT, **options: Any) -> Any:
         axis.axis_label_text_font_style = "normal"
         axis.axis_label_text_font_size = "13px"
         axis.major_label_text_font_size = "12px"
-        axis.minor_tick_line_color = None
-        axis.axis_label_text_font = axis.major_label_text_font = "system-ui, sans-serif"
+        axis.minor_tick_line_color, axis.major_tick_in = None, 0
+        axis.axis_label_text_font = axis.major_label_text_font = FONT
     return made

@@ -7,67 +7,65 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bokeh.models import BasicTicker, ColorBar, HoverTool, LinearColorMapper
-from bokeh.palettes import Cividis256
+from bokeh.models import HoverTool
 
 from jfed.comparisons.summary import summarise
+from jfed.report.formats import file_stem
 from jfed.report.page.levels import Level
-from jfed.report.page.parts import Picture
-from jfed.report.page.style import axes, color, dash, role, source
-from jfed.report.page.words import number, score_name
+from jfed.report.page.parts import Part, Picture, Prose
+from jfed.report.page.style import axes, color, color_bar, dash, role, shades, source
+from jfed.report.page.words import capital, number, score_name
 
-MOST_MAPS = 12
-
-
-def swept_settings(levels: Sequence[Level], problems: Sequence[str]) -> pd.DataFrame:
-    """Return all runs, with the swept problems and knobs that are numbers as columns."""
-    frames = []
-    for level in levels:
-        runs: Any = level.runs
-        frames.append(level.frame.assign(**{name: runs[name].values for name in problems}))
-    return pd.concat(frames, ignore_index=True)
+MOST_MAPS = 8
+MOST_PARTS = 6
 
 
-def pictures(
-    levels: Sequence[Level], problems: Sequence[str], metric: str, marks: Mapping[str, int]
-) -> tuple[list[Picture], str]:
-    """Return the figures of a sweep, and a sentence where there are none though something is swept.
+def parts(levels: Sequence[Level], problems: Sequence[str], marks: Mapping[str, int]) -> list[Part]:
+    """Return the figures of a sweep: of the schemes' settings on each problem, or else of the problems.
 
     Args:
         levels: all runs, from `of_results`.
         problems: swept settings of the problem.
-        metric: score that is shown.
         marks: number of each scheme's mark.
     """
-    names = [*problems, *dict.fromkeys(name for level in levels for name in level.knobs)]
-    if not names:
-        return [], ""
-    whole = swept_settings(levels, problems)
-    numeric = [name for name in names if pd.api.types.is_numeric_dtype(whole[name])]
-    if len(numeric) != len(names) or len(names) > 2:
-        return [], f"Swept are {', '.join(names)}: the tables have all settings; figures are for one or two numbers."
+    metric = levels[0].metrics[0]
+    if any(level.knobs for level in levels):
+        each = [(level.title, level.frame, level.knobs) for level in levels]
+        made = [Part(title, _blocks(frame, knobs, metric, marks, title), folded=i > 0)
+                for i, (title, frame, knobs) in enumerate(each[:MOST_PARTS])]  # fmt: skip
+        return [part for part in made if part.blocks]
+    if not problems:
+        return []
+    frames = [level.frame.assign(**{name: level.runs[name].values for name in problems}) for level in levels]
+    return [Part("", _blocks(pd.concat(frames, ignore_index=True), tuple(problems), metric, marks, ""))]
+
+
+def _blocks(
+    frame: Any, names: tuple[str, ...], metric: str, marks: Mapping[str, int], title: str
+) -> tuple[Picture | Prose, ...]:
+    if len(names) > 2 or not all(pd.api.types.is_numeric_dtype(frame[name]) for name in names):
+        return (Prose((f"Swept: {', '.join(names)}. Figures are for one or two settings with numbers.",)),)
     if len(names) == 1:
-        return [_curves(whole, names[0], metric, marks)], ""
-    rates = {str(name): part for name, part in whole.groupby("method", sort=False) if part[names].notna().all(None)}
-    told = "" if len(rates) <= MOST_MAPS else f"The first {MOST_MAPS} of {len(rates)} schemes are drawn."
-    kept = dict(list(rates.items())[:MOST_MAPS])
-    means = {name: part.groupby(names)[metric].mean() for name, part in kept.items()}
-    ends = [end(one.to_numpy()) for one in means.values() for end in (np.nanmin, np.nanmax)]
-    if not ends:
-        return [], ""
-    return [_map(name, one, names, metric, (min(ends), max(ends))) for name, one in means.items()], told
+        return (_curves(frame, names[0], metric, marks, title),)
+    having = {
+        str(name): part for name, part in frame.groupby("method", sort=False) if part[list(names)].notna().all(None)
+    }
+    means = {name: part.groupby(list(names))[metric].mean() for name, part in list(having.items())[:MOST_MAPS]}
+    values = np.concatenate([one.to_numpy(float) for one in means.values()]) if means else np.zeros(0)
+    ends = (float(np.nanmin(values, initial=np.inf)), float(np.nanmax(values, initial=-np.inf)))
+    left_out = f" The first {MOST_MAPS} of {len(having)} schemes are drawn." if len(having) > MOST_MAPS else ""
+    return tuple(_map(name, one, names, metric, ends, title, left_out) for name, one in means.items())
 
 
-def _curves(whole: pd.DataFrame, name: str, metric: str, marks: Mapping[str, int]) -> Picture:
+def _curves(whole: Any, name: str, metric: str, marks: Mapping[str, int], title: str) -> Picture:
     made, hovered = axes(name, score_name(metric)), []
     has, lacks = whole[whole[name].notna()], whole[whole[name].isna()]
-    schemes = list(dict.fromkeys(whole.method))
+    schemes = sorted(set(whole.method), key=lambda scheme: marks[scheme])
     for scheme in schemes:
         own = has[has.method == scheme]
-        if own.empty:  # a scheme without the setting, in all of its values
-            values = lacks[lacks.method == scheme]
-            at = np.unique(has[name])[[0, -1]]
-            own = pd.concat([values.assign(**{name: x}) for x in at])
+        if own.empty:  # a scheme without the setting is the same at all of its values
+            ends = (has[name].min(), has[name].max())
+            own = pd.concat([lacks[lacks.method == scheme].assign(**{name: x}) for x in ends])
         rows = [(x, summarise(part.assign(scheme=scheme), metric).rows[0]) for x, part in own.groupby(name)]
         columns = {name: np.array([x for x, _ in rows], float)}
         columns |= {end: np.array([getattr(row, end) for _, row in rows], float) for end in ("mean", "low", "high")}
@@ -76,26 +74,29 @@ def _curves(whole: pd.DataFrame, name: str, metric: str, marks: Mapping[str, int
         made.varea(name, "low", "high", source=data, fill_alpha=0.18, tags=tags)
         made.line(name, "mean", source=data, line_width=2, line_dash=dash(i), tags=tags)
         hovered.append(made.scatter(name, "mean", source=data, size=7, tags=tags, name=scheme))
-    tips = f"<div>{name} @{{{name}}} · <b>$name</b> @mean{{0.[0000]}} (@low{{0.[0000]}} to @high{{0.[0000]}})</div>"
-    made.add_tools(HoverTool(renderers=hovered, mode="vline", tooltips=tips))
-    caption = "Mean over seeds; band: pointwise 95 % t interval of the mean. Schemes without the setting are level."
-    return Picture(f"{score_name(metric)}, by {name}", caption, made, f"sweep_{metric}", tuple(schemes))
+    tip = f"<div>{name} @{{{name}}}{{0.[0000]}} · <b>$name</b> @mean{{0.[0000]}} (@low{{0.[0000]}} to @high{{0.[0000]}})</div>"
+    made.add_tools(HoverTool(renderers=hovered, mode="vline", tooltips=tip))
+    caption = "Mean over seeds; band: pointwise 95 % t interval of the mean."
+    if not lacks.empty:
+        caption += f" Schemes without {name} are level."
+    return Picture(f"{capital(score_name(metric))}, by {name}", caption, made, file_stem(f"sweep {metric} {title}"),
+                   tuple(schemes))  # fmt: skip
 
 
-def _map(scheme: str, mean: pd.Series, names: Sequence[str], metric: str, ends: tuple[float, float]) -> Picture:
+def _map(
+    scheme: str, mean: pd.Series, names: Sequence[str], metric: str, ends: tuple[float, float], title: str, more: str
+) -> Picture:
     """Return the map of one scheme; `mean` is indexed by both settings."""
     first, second = (sorted(set(mean.index.get_level_values(name))) for name in names)
     made = axes(names[0], names[1], 140 + 34 * len(second), x_range=[*map(number, first)],
                 y_range=[*map(number, second)])  # fmt: skip
     made.grid.visible = False
-    colors = LinearColorMapper(palette=Cividis256, low=ends[0], high=ends[1])
+    shade, mapper = shades("mean", *ends)
     a, b = (mean.index.get_level_values(name) for name in names)
     data = source(scheme, {names[0]: [*map(number, a)], names[1]: [*map(number, b)], "mean": mean.to_numpy(float)})
-    drawn = made.rect(names[0], names[1], 1, 1, source=data, line_color=None,
-                      fill_color={"field": "mean", "transform": colors})  # fmt: skip
-    bar = ColorBar(color_mapper=colors, title="mean", width=12, ticker=BasicTicker(desired_num_ticks=4))
-    made.add_layout(bar, "right")
+    drawn = made.rect(names[0], names[1], 1, 1, source=data, fill_color=shade, line_color=shade)
+    made.add_layout(color_bar(mapper, "mean"), "right")
     tips = [(name, f"@{{{name}}}") for name in names] + [("mean", "@mean{0.[0000]}")]
     made.add_tools(HoverTool(renderers=[drawn], tooltips=tips))
-    caption = "Mean over seeds; all schemes share the colours."
-    return Picture(f"{score_name(metric)} of {scheme}", caption, made, f"sweep_{metric}_{scheme}")
+    caption = f"Mean over seeds; the maps of all schemes share their colours.{more}"
+    return Picture(f"{scheme}: {score_name(metric)}", caption, made, file_stem(f"sweep {metric} {scheme} {title}"))

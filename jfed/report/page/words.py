@@ -24,6 +24,11 @@ def score_name(metric: str) -> str:
     return about["long_name"] + ("" if about["units"] == "1" else f", {about['units']}")
 
 
+def capital(text: str) -> str:
+    """Return a text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
 def number(value: Any) -> str:
     """Return a setting's value as text: numbers without needless digits, sequences with commas, None as "none"."""
     if isinstance(value, bool) or value is None:
