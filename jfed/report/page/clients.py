@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bokeh.models import HoverTool
+from bokeh.models import HoverTool, Quad, Segment
 
 from jfed.comparisons.summary import SchemeSummary, gini, jain, summarise
 from jfed.measures.fairness import fairness
@@ -22,6 +22,7 @@ MOST_CELLS = 120  # columns of the map of selections
 RATES = "environment.success_rates"
 MOST_ROWS = 40  # schemes in it
 MOST_DECIMALS = 4
+MOST_CLASSES = 12  # that lines part
 
 
 def selections(level: Level, configs: Mapping[str, Mapping[str, Any]], file: str) -> Picture | None:
@@ -57,18 +58,19 @@ def selections(level: Level, configs: Mapping[str, Mapping[str, Any]], file: str
     made.yaxis.axis_label = None
     made.grid.visible = False
     shade, mapper = shades("share of rounds", 0.0, float(cells.max()))
-    drawn = made.quad(
-        "left", "right", "above", "below", source=data, fill_color=shade, line_color=shade, line_width=0.5
-    )
-    edges = np.flatnonzero(np.diff(own)) + 1
-    for at in ends[edges]:
-        made.segment(x0=[int(at)], x1=[int(at)], y0=[0], y1=[len(names)], line_width=1.5, tags=role("paper"))
+    cell_of = Quad(left="left", right="right", bottom="below", top="above", fill_color=shade, line_color=shade,
+                   line_width=0.5)  # fmt: skip
+    drawn = made.add_glyph(data, cell_of)
+    edges = [int(at) for at in ends[np.flatnonzero(np.diff(own)) + 1]]
+    if 0 < len(edges) < MOST_CLASSES:
+        between = source("", {"x": edges, "y0": [0] * len(edges), "y1": [len(names)] * len(edges)})
+        made.add_glyph(between, Segment(x0="x", x1="x", y0="y0", y1="y1", line_width=1.5), tags=role("paper"))
     made.add_layout(color_bar(mapper, "share of rounds"), "right")
     tips = [("", "@scheme"), ("client", "@{first client} to @{last client}"), (word, f"@{{{word}}}"),
             ("share of rounds", "@{share of rounds}{0.000}")]  # fmt: skip
     made.add_tools(HoverTool(renderers=[drawn], tooltips=tips))
     caption = "Mean over seeds. Within a class, each seed's most selected client comes first."
-    if len(edges):
+    if 0 < len(edges) < MOST_CLASSES:
         caption += f" Lines part the classes ({word} {', '.join(dict.fromkeys(values))}, from left to right)."
     if len(cells[0]) < mean.shape[1]:
         caption += f" {mean.shape[1]} clients in {len(cells[0])} cells, each with the mean of its clients."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from bokeh.models import HoverTool
+from bokeh.models import HoverTool, Line, MultiLine, VArea
 from scipy import special
 
 from jfed.report.page.levels import Level
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 250  # of a curve; more cannot be told apart on a screen, and make the page large
 FEW_SEEDS = 6  # with fewer, each seed has a line and there is no band
+MANY_CURVES = 7  # with more, bands are fainter
 MOST_CURVES = 16  # of a figure
 SHARE = (0.0, 1.0)
 AMOUNT = (0.0, None)
@@ -129,6 +130,7 @@ def _picture(about: Curves, curves: Mapping[str, np.ndarray], marks: Mapping[str
     keep, how = thinned(len(about.x))
     made, hovered, digits = axes(about.xlabel, about.ylabel), [], _digits(about.values)
     sizes = sorted({len(values) for values in curves.values()})
+    faint = 0.18 if len(curves) <= MANY_CURVES else 0.09
     for name, values in curves.items():
         look: dict[str, Any] = {"tags": role(color(marks[name]), marks[name])}
         values = np.where(np.isfinite(values), values, np.nan).astype(float)[:, keep]
@@ -139,12 +141,11 @@ def _picture(about: Curves, curves: Mapping[str, np.ndarray], marks: Mapping[str
         data = source(name, columns)
         if 1 < len(values) < FEW_SEEDS:
             each = source("", {"x": [about.x[keep]] * len(values), "y": list(values.astype(np.float32))})
-            made.multi_line("x", "y", source=each, line_width=0.8, line_alpha=0.5, **look)
+            made.add_glyph(each, MultiLine(xs="x", ys="y", line_width=0.8, line_alpha=0.5), **look)
         if has_band:
-            made.varea(about.xlabel, "low", "high", source=data, fill_alpha=0.18, **look)
-        hovered.append(
-            made.line(about.xlabel, "mean", source=data, line_width=2, line_dash=dash(marks[name]), name=name, **look)
-        )
+            made.add_glyph(data, VArea(x=about.xlabel, y1="low", y2="high", fill_alpha=faint), **look)
+        line = Line(x=about.xlabel, y="mean", line_width=2, line_dash=dash(marks[name]))
+        hovered.append(made.add_glyph(data, line, name=name, **look))
     ends = f" (@low{{{digits}}} to @high{{{digits}}})" if sizes[0] >= FEW_SEEDS else ""
     at = f"@{{{about.xlabel}}}{{0.[00]}}"
     tip = f"<div>{about.xlabel.split()[-1]} {at} · <b>$name</b> @mean{{{digits}}}{ends}</div>"

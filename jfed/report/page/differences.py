@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from bokeh.models import HoverTool, Range1d, Span
+from bokeh.models import HoverTool, Range1d, Scatter, Segment, Span
 
 from jfed.comparisons.comparison import Comparison, Comparisons
 from jfed.report.page.parts import Picture
@@ -50,13 +50,12 @@ def picture(found: Comparisons, title: str, file: str) -> Picture | None:
         }
         data = source("comparisons", columns)
         color, marker = LOOKS.get(verdict, ("neutral", "circle"))
-        ends = {"y0": "scheme", "y1": "scheme", "source": data, "tags": role(color)}
-        made.segment(x0="low", x1="high", line_width=1.2, **ends)
-        made.segment(x0="pointwise_low", x1="pointwise_high", line_width=4, **ends)
-        tags = role(color if verdict in LOOKS else "hollow")
-        hovered.append(
-            made.scatter("difference", "scheme", source=data, size=10, marker=marker, line_width=1.6, tags=tags)
-        )
+        tags = role(color)
+        for low, high, width in (("low", "high", 1.2), ("pointwise_low", "pointwise_high", 4)):
+            ends = Segment(x0=low, x1=high, y0="scheme", y1="scheme", line_width=width)
+            made.add_glyph(data, ends, tags=tags)
+        point = Scatter(x="difference", y="scheme", size=10, marker=marker, line_width=1.6)
+        hovered.append(made.add_glyph(data, point, tags=tags if verdict in LOOKS else role("hollow")))
     tips = [("", "@scheme"), ("difference", "@difference{0.[00000]}"), (f"{level} interval", "@low{0.[00000]} to"
             " @high{0.[00000]}"), ("verdict", "@verdict"), ("n", "@n")]  # fmt: skip
     made.add_tools(HoverTool(renderers=hovered, tooltips=tips))

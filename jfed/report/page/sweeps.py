@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bokeh.models import HoverTool
+from bokeh.models import HoverTool, Line, Rect, Scatter, VArea
 
 from jfed.comparisons.summary import summarise
 from jfed.report.formats import file_stem
@@ -71,9 +71,9 @@ def _curves(whole: Any, name: str, metric: str, marks: Mapping[str, int], title:
         columns |= {end: np.array([getattr(row, end) for _, row in rows], float) for end in ("mean", "low", "high")}
         i = marks[scheme]
         data, tags = source(scheme, columns), role(color(i), i)
-        made.varea(name, "low", "high", source=data, fill_alpha=0.18, tags=tags)
-        made.line(name, "mean", source=data, line_width=2, line_dash=dash(i), tags=tags)
-        hovered.append(made.scatter(name, "mean", source=data, size=7, tags=tags, name=scheme))
+        made.add_glyph(data, VArea(x=name, y1="low", y2="high", fill_alpha=0.18), tags=tags)
+        made.add_glyph(data, Line(x=name, y="mean", line_width=2, line_dash=dash(i)), tags=tags)
+        hovered.append(made.add_glyph(data, Scatter(x=name, y="mean", size=7), tags=tags, name=scheme))
     tip = f"<div>{name} @{{{name}}}{{0.[0000]}} · <b>$name</b> @mean{{0.[0000]}} (@low{{0.[0000]}} to @high{{0.[0000]}})</div>"
     made.add_tools(HoverTool(renderers=hovered, mode="vline", tooltips=tip))
     caption = "Mean over seeds; band: pointwise 95 % t interval of the mean."
@@ -94,7 +94,7 @@ def _map(
     shade, mapper = shades("mean", *ends)
     a, b = (mean.index.get_level_values(name) for name in names)
     data = source(scheme, {names[0]: [*map(number, a)], names[1]: [*map(number, b)], "mean": mean.to_numpy(float)})
-    drawn = made.rect(names[0], names[1], 1, 1, source=data, fill_color=shade, line_color=shade)
+    drawn = made.add_glyph(data, Rect(x=names[0], y=names[1], fill_color=shade, line_color=shade))
     made.add_layout(color_bar(mapper, "mean"), "right")
     tips = [(name, f"@{{{name}}}") for name in names] + [("mean", "@mean{0.[0000]}")]
     made.add_tools(HoverTool(renderers=[drawn], tooltips=tips))
