@@ -48,7 +48,9 @@ def _blocks(
     if len(names) == 1:
         return (_curves(frame, names[0], metric, marks, title),)
     having = {
-        str(name): part for name, part in frame.groupby("method", sort=False) if part[list(names)].notna().all(None)
+        str(name): part
+        for name, part in frame.groupby("method", sort=False)
+        if part[list(names)].notna().to_numpy().all()
     }
     means = {name: part.groupby(list(names))[metric].mean() for name, part in list(having.items())[:MOST_MAPS]}
     values = np.concatenate([one.to_numpy(float) for one in means.values()]) if means else np.zeros(0)
