@@ -9,12 +9,12 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from tests.report.paged import results
 
 from jfed.analysis import compare, comparisons_table, tidy, write_report
 from jfed.core.errors import ConfigError
 from jfed.report.page.document import write_csv_report
 from jfed.results.load import score
+from tests.report.paged import results
 
 ROOT = Path(__file__).parents[2]
 SCHEMES = {"uniform": 0.5, "fedcs": 0.9, "e3cs-0.5": 0.7}

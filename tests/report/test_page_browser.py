@@ -1,11 +1,12 @@
 """The page in a browser: it opens without an error or a request, and sorting, hiding, hovering and saving work."""
 
+import re
 import shutil
 
 import pytest
-from tests.report.paged import results
 
 from jfed.analysis import write_report
+from tests.report.paged import results
 
 pytestmark = pytest.mark.proof
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -102,14 +103,24 @@ def test_a_scheme_is_hidden_in_all_figures_and_comes_back(opened):
     assert page.evaluate(VISIBLE, "fedcs") == [True] * 4
 
 
-def test_hovering_tells_round_scheme_and_interval(opened):
+def test_the_pointer_and_arrow_keys_read_all_curves(opened):
     page = opened()
     plot = page.locator(".plot").first
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_function("document.querySelector('.plot').firstChild.shadowRoot.textContent.includes('fedcs') ||"
-                           "[...document.querySelectorAll('*')].some(e => e.shadowRoot?.textContent.includes('fedcs'))")  # fmt: skip
+    lines = plot.locator(".readout p").all_inner_texts()
+    assert re.fullmatch(r"communication round (19|20|21|22)\d", lines[0]) and len(lines) == 1 + len(SCHEMES)
+    assert re.fullmatch(r"fedcs 0\.\d+ \(0\.\d+ to 0\.\d+\)", lines[1])  # the highest first
+    assert any(line.startswith(EVIL) for line in lines)
+    page.locator("button[data-series]:text-is('fedcs')").first.click()
+    plot.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    lines = plot.locator(".readout p").all_inner_texts()
+    assert lines[0] == "communication round 4" and len(lines) == len(SCHEMES)  # points 1, 3 and 4 of 400 are drawn
+    page.keyboard.press("Escape")
+    assert not plot.locator(".readout").is_visible()
 
 
 def test_data_are_saved_with_each_figure_and_printing_is_light(opened):

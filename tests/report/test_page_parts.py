@@ -9,15 +9,16 @@ import pandas as pd
 import pytest
 from rich.console import Console
 from scipy import stats
-from tests.report.paged import results
 
 import jfed
+from experiments.shared.common import Output
 from jfed.commands import report
 from jfed.commands.meanings import known
 from jfed.config import canonical, digest
 from jfed.report.page import again, clients, curves, settings, sweeps, verdicts
 from jfed.report.page.levels import of_frame, of_results
 from jfed.report.page.parts import Picture
+from tests.report.paged import results
 
 SCHEMES = {"uniform": 0.5, "fedcs": 0.9}
 
@@ -48,11 +49,13 @@ def test_thinned_curves_keep_both_ends_and_say_so():
     assert curves.thinned(250)[0].tolist() == list(range(250)) and curves.thinned(250)[1] == ""
 
 
-@pytest.mark.parametrize(("seeds", "words"), [(1, "One seed."), (5, "one line per seed"), (6, "Band: pointwise 95 %")])
-def test_few_seeds_have_lines_in_place_of_a_band(seeds, words):
+@pytest.mark.parametrize(
+    ("seeds", "caption"), [(1, "One seed."), (5, "one line per seed"), (6, "Band: pointwise 95 %")]
+)
+def test_few_seeds_have_lines_in_place_of_a_band(seeds, caption):
     (level,) = of_results(results(SCHEMES, seeds), (), "uniform", {})
     picture = curves.pictures(level, {"uniform": 0, "fedcs": 1})[0]
-    assert words in picture.caption and picture.series == ("uniform", "fedcs")
+    assert caption in picture.caption and picture.series == ("uniform", "fedcs")
     kinds = [renderer.glyph.__class__.__name__ for renderer in picture.model.renderers]
     assert kinds.count("Line") == 2
     assert kinds.count("MultiLine") == (2 if seeds == 5 else 0) and kinds.count("VArea") == (2 if seeds == 6 else 0)
@@ -161,8 +164,8 @@ def test_seeds_as_code(seeds, words):
 
 @pytest.fixture
 def ran(told, tmp_path):
-    told("run", "--schemes", "uniform", "fedcs", "--seeds", 2, "--num-rounds", 8, "--num-clients", 4, "--cohort-size", 2,
-         "--out", tmp_path)  # fmt: skip
+    flags = {"seeds": 2, "num-rounds": 8, "num-clients": 4, "cohort-size": 2, "out": tmp_path}
+    told("run", "--schemes", "uniform", "fedcs", *(word for k, v in flags.items() for word in (f"--{k}", v)))
     return tmp_path
 
 
@@ -174,6 +177,9 @@ def test_the_command_writes_the_page_of_what_a_command_ran(ran, told):
     history = json.loads((ran / "manifest.json").read_text())
     (ran / "manifest.json").write_text(json.dumps([history[0] | {"command": "jfed run --seeds 2"}]))
     (ran / "tables" / "per_run.csv").write_text("experiment,scheme,seed,cep\ne3cs_numerical,uniform,0,1\n")
+    said = io.StringIO()
+    Output(ran).tell(Console(file=said))
+    assert said.getvalue().endswith(f"Report   {ran / 'report.html'}\n")
     other = ran / "deep" / "other.html"
     assert told("report", ran, "--metric", "num_succeeded", "--out", other) == f"{other}\n"
     text = other.read_text()
@@ -189,7 +195,7 @@ def test_a_csv_file_needs_a_metric(told, tmp_path):
     file.write_text(
         "scheme,seed,accuracy\n" + "".join(f"{s},{i},0.{i}{j}\n" for j, s in enumerate("ab") for i in (1, 2))
     )
-    with pytest.raises(SystemExit, match="Name the columns to compare with --metric: .* has accuracy"):
+    with pytest.raises(SystemExit, match=r"Name the columns to compare with --metric: .* has accuracy"):
         told("report", file)
     assert told("report", file, "--metric", "accuracy") == f"{tmp_path / 'runs.html'}\n"
 

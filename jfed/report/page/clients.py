@@ -49,7 +49,7 @@ def selections(level: Level, configs: Mapping[str, Mapping[str, Any]], file: str
     word, values = _classes(level, configs, own)
     scheme, cell = np.indices(cells.shape).reshape(2, -1)
     data = source("clients", {
-        "scheme": [names[i] for i in scheme], "first client": ends[cell] + 1, "last client": ends[cell + 1],
+        "scheme": [names[i] for i in scheme], "clients": [_span(ends[i] + 1, ends[i + 1]) for i in cell],
         word: [values[i] for i in cell], "share of rounds": cells.ravel(), "left": ends[cell].astype(float),
         "right": ends[cell + 1].astype(float), "below": len(names) - 1.0 - scheme, "above": len(names) - 0.0 - scheme,
     })  # fmt: skip
@@ -66,7 +66,7 @@ def selections(level: Level, configs: Mapping[str, Mapping[str, Any]], file: str
         between = source("", {"x": edges, "y0": [0] * len(edges), "y1": [len(names)] * len(edges)})
         made.add_glyph(between, Segment(x0="x", x1="x", y0="y0", y1="y1", line_width=1.5), tags=role("paper"))
     made.add_layout(color_bar(mapper, "share of rounds"), "right")
-    tips = [("", "@scheme"), ("client", "@{first client} to @{last client}"), (word, f"@{{{word}}}"),
+    tips = [("", "@scheme"), ("client", "@clients"), (word, f"@{{{word}}}"),
             ("share of rounds", "@{share of rounds}{0.000}")]  # fmt: skip
     made.add_tools(HoverTool(renderers=[drawn], tooltips=tips))
     caption = "Mean over seeds. Within a class, each seed's most selected client comes first."
@@ -75,6 +75,10 @@ def selections(level: Level, configs: Mapping[str, Mapping[str, Any]], file: str
     if len(cells[0]) < mean.shape[1]:
         caption += f" {mean.shape[1]} clients in {len(cells[0])} cells, each with the mean of its clients."
     return Picture("Share of rounds in which each client was selected", caption, made, file)
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first} to {last}"
 
 
 def _classes(level: Level, configs: Mapping[str, Mapping[str, Any]], own: np.ndarray) -> tuple[str, list[str]]:
@@ -123,8 +127,10 @@ def _summaries(frame: pd.DataFrame, columns: list[str], schemes: tuple[str, ...]
         rows.append((scheme, *(_mean(row, digits[name]) for name, row in own.items())))
         records += [{"scheme": scheme, "statistic": name, "mean": row.mean, "low": row.low, "high": row.high}
                     for name, row in own.items()]  # fmt: skip
-    notes = ("Mean over seeds ± half of its pointwise 95 % t interval. Jain's index is 1 if all clients are served alike"
-             " and 1 / K if one client has everything; Gini's coefficient is 0 if all are served alike.",)  # fmt: skip
+    notes = (
+        "Mean over seeds ± half of its pointwise 95 % t interval. Jain's index is 1 if all clients are served alike and"
+        " 1 / K if one client has everything; Gini's coefficient is 0 if all are served alike.",
+    )
     return Table("How evenly clients are served", ("scheme", *columns), "l" + "r" * len(columns), tuple(rows), notes,
                  data=pd.DataFrame(records))  # fmt: skip
 

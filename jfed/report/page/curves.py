@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from bokeh.models import HoverTool, Line, MultiLine, VArea
+from bokeh.models import Line, MultiLine, VArea
 from scipy import special
 
 from jfed.report.page.levels import Level
@@ -128,7 +128,7 @@ def thinned(points: int) -> tuple[np.ndarray, str]:
 
 def _picture(about: Curves, curves: Mapping[str, np.ndarray], marks: Mapping[str, int], left_out: str) -> Picture:
     keep, how = thinned(len(about.x))
-    made, hovered, digits = axes(about.xlabel, about.ylabel), [], _digits(about.values)
+    made = axes(about.xlabel, about.ylabel)
     sizes = sorted({len(values) for values in curves.values()})
     faint = 0.18 if len(curves) <= MANY_CURVES else 0.09
     for name, values in curves.items():
@@ -145,18 +145,8 @@ def _picture(about: Curves, curves: Mapping[str, np.ndarray], marks: Mapping[str
         if has_band:
             made.add_glyph(data, VArea(x=about.xlabel, y1="low", y2="high", fill_alpha=faint), **look)
         line = Line(x=about.xlabel, y="mean", line_width=2, line_dash=dash(marks[name]))
-        hovered.append(made.add_glyph(data, line, name=name, **look))
-    ends = f" (@low{{{digits}}} to @high{{{digits}}})" if sizes[0] >= FEW_SEEDS else ""
-    at = f"@{{{about.xlabel}}}{{0.[00]}}"
-    tip = f"<div>{about.xlabel.split()[-1]} {at} · <b>$name</b> @mean{{{digits}}}{ends}</div>"
-    made.add_tools(HoverTool(renderers=hovered, mode="vline", tooltips=tip))
+        made.add_glyph(data, line, name=name, **look)
     return Picture(about.title, _caption(sizes, curves.values()) + how + left_out, made, about.name, tuple(curves))
-
-
-def _digits(values: np.ndarray) -> str:
-    """Return Bokeh's format for numbers of this size, with four digits or so."""
-    largest = np.nanmax(np.abs(np.where(np.isfinite(values), values, np.nan)), initial=0.0)
-    return "0,0" if largest >= 1000 else "0.0" if largest >= 100 else "0.00" if largest >= 10 else "0.0000"
 
 
 def _caption(sizes: Sequence[int], curves: Iterable[np.ndarray]) -> str:

@@ -68,7 +68,7 @@ def _around_zero(rows: Sequence[Comparison]) -> Range1d:
     ends = [end for row in rows for end in (row.difference, row.low, row.high) if not math.isnan(end)]
     low, high = min(0.0, *ends), max(0.0, *ends)
     room = 0.05 * (high - low) or 1.0
-    return Range1d(low - room, high + room)
+    return Range1d(start=low - room, end=high + room)
 
 
 def _caption(found: Comparisons, level: str) -> str:

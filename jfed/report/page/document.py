@@ -13,6 +13,7 @@ from typing import Any
 import bokeh
 import jinja2
 import pandas as pd
+from bokeh.core.types import ID
 from bokeh.embed import json_item
 from bokeh.resources import Resources
 
@@ -120,7 +121,7 @@ def write_csv_report(
         Section("tables", "Comparisons", tuple(verdicts.tables(levels, found, None))),
         Section("differences", "Differences with their intervals", tuple(verdicts.intervals(levels, found))),
     ]
-    lead = f"{amount(len(levels[0].schemes), 'scheme')}, {amount(frame['seed'].nunique(), 'seed')}"
+    lead = f"{amount(len(levels[0].schemes), 'scheme')}, {amount(len(set(frame['seed'])), 'seed')}"
     return _write(Path(path), title, lead, sections, levels, _marks(levels))
 
 
@@ -172,7 +173,7 @@ def _write(
     runs = pd.concat([plain_columns(level) for level in levels], ignore_index=True)
     text = _template().render(
         title=title, lead=lead, sections=sections, pictures={id(one): f"figure-{i}" for i, one in enumerate(pictures)},
-        items=_script([json_item(one.model, f"figure-{i}") for i, one in enumerate(pictures)]),
+        items=_script([json_item(one.model, ID(f"figure-{i}")) for i, one in enumerate(pictures)]),
         marks=marks, version=__version__, runs=runs.to_csv(index=False, float_format="%.6g", lineterminator="\n"),
         dashes=[" ".join(map(str, dash(i))) if dash(i) != "solid" else "" for i in range(len(DASHES))], id=id,
         css=_read("page.css"), js=_read("page.js"), **_library(),
@@ -200,8 +201,11 @@ def _library() -> dict[str, str]:
 
 @functools.cache
 def _template() -> jinja2.Template:
-    return jinja2.Environment(loader=jinja2.FunctionLoader(_read), autoescape=True, trim_blocks=True,
-                              lstrip_blocks=True, undefined=jinja2.StrictUndefined).get_template("page.html")  # fmt: skip
+    made = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_read), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    return made.get_template("page.html")
 
 
 def _read(name: str) -> str:

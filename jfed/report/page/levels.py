@@ -88,7 +88,7 @@ def of_results(
         part = load.part(results, rows)
         frame = load.tidy(part, {name: values.isel(run=rows) for name, values in scores.items()}, keep=knobs)
         frame = frame.assign(method=frame.scheme, scheme=_labels(frame, knobs))
-        own_knobs = tuple(name for name in knobs if frame[name].nunique() > 1)
+        own_knobs = tuple(name for name in knobs if len(set(frame[name].dropna())) > 1)
         order = _ranked(frame, next(iter(scores))) if own_knobs else np.arange(len(frame))
         part, frame = part.isel(run=order), frame.iloc[order].reset_index(drop=True)
         own = frame.method[part["method"].values.astype(str) == baseline].unique()
@@ -130,7 +130,10 @@ def _is_knob(results: xr.Dataset, name: str, configs: Mapping[str, Mapping[str, 
 
 def _labels(frame: pd.DataFrame, knobs: Sequence[str]) -> list[str]:
     """Return each run's scheme with those of its settings that it has several values of."""
-    several = {scheme: [name for name in knobs if part[name].nunique() > 1] for scheme, part in frame.groupby("scheme")}
+    several = {
+        scheme: [name for name in knobs if len(set(part[name].dropna())) > 1]
+        for scheme, part in frame.groupby("scheme")
+    }
     columns = {name: frame[name].to_numpy() for name in knobs}
     return [
         ", ".join([scheme, *(f"{name} = {number(columns[name][i])}" for name in several[scheme])])

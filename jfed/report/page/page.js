@@ -45,7 +45,72 @@
       const zoom = view.model.toolbar.tools.find((tool) => tool.type === "BoxZoomTool");
       if (zoom) zoom.active = true;
     }
+    readout(element, view);
     element.dataset.drawn = "";
+  }
+
+  // Values of all shown curves at the pointer, or at the point that arrow keys choose. Bokeh's own tooltips would be
+  // one for each curve, on top of each other.
+  function readout(element, view) {
+    const plot = view.model;
+    const curves = () => plot.renderers.filter((one) => one.name && one.visible);
+    if (curves().length === 0) return;
+    const box = document.createElement("div"), rule = document.createElement("div");
+    [box.className, rule.className] = ["readout", "rule"];
+    box.setAttribute("role", "status");
+    element.append(rule, box);
+    let at = -1;
+    const places = (curve) => [...curve.data_source.data[curve.glyph.x.field]];
+
+    function show(x) {
+      box.replaceChildren();
+      const rows = curves().map((curve) => {
+        const { mean, low, high } = curve.data_source.data, xs = places(curve);
+        const i = xs.reduce((best, one, j) => (Math.abs(one - x) < Math.abs(xs[best] - x) ? j : best), 0);
+        return { curve, x: xs[i], mean: mean[i], ends: low ? ` (${short(low[i])} to ${short(high[i])})` : "" };
+      }).filter((row) => Number.isFinite(row.mean)).sort((a, b) => b.mean - a.mean);
+      element.toggleAttribute("data-read", rows.length > 0);
+      if (rows.length === 0) return;
+      const head = document.createElement("p");
+      head.textContent = `${plot.below[0].axis_label} ${short(rows[0].x)}`;
+      box.append(head, ...rows.map((row) => {
+        const line = document.createElement("p"), mark = document.createElement("i"), value = document.createElement("b");
+        mark.style.background = color(tag(row.curve, "color"));
+        value.textContent = short(row.mean);
+        line.append(mark, `${row.curve.name} `, value, row.ends);
+        return line;
+      }));
+      const left = view.frame.x_scale.compute(rows[0].x);
+      rule.style.left = `${left}px`;
+      Object.assign(rule.style, { top: `${view.frame.bbox.top}px`, height: `${view.frame.bbox.height}px` });
+      const beyond = left > element.clientWidth / 2;
+      box.style.left = beyond ? "" : `${left + 10}px`;
+      box.style.right = beyond ? `${element.clientWidth - left + 10}px` : "";
+      box.style.top = `${view.frame.bbox.top + 4}px`;
+    }
+
+    const hide = () => element.removeAttribute("data-read");
+    plot.on_event("mousemove", (event) => {
+      const { left, right, top, bottom } = view.frame.bbox;
+      const inside = event.sx >= left && event.sx <= right && event.sy >= top && event.sy <= bottom;
+      if (inside) show(event.x); else hide();
+    });
+    plot.on_event("mouseleave", hide);
+    element.tabIndex = 0;
+    element.addEventListener("blur", hide);
+    element.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (event.key === "Escape") hide();
+      if (!step || curves().length === 0) return;
+      const xs = places(curves()[0]);
+      at = Math.min(Math.max(at + step, 0), xs.length - 1);
+      show(xs[at]);
+      event.preventDefault();
+    });
+  }
+
+  function short(value) {
+    return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en").replaceAll(",", "\u2009") : String(Number(value.toPrecision(4)));
   }
 
   const drawOpen = () => all(".plot").filter((plot) => !plot.closest("details:not([open])")).forEach(draw);

@@ -60,7 +60,7 @@ def _blocks(
 
 
 def _curves(whole: Any, name: str, metric: str, marks: Mapping[str, int], title: str) -> Picture:
-    made, hovered = axes(name, score_name(metric)), []
+    made = axes(name, score_name(metric))
     has, lacks = whole[whole[name].notna()], whole[whole[name].isna()]
     schemes = sorted(set(whole.method), key=lambda scheme: marks[scheme])
     for scheme in schemes:
@@ -75,9 +75,7 @@ def _curves(whole: Any, name: str, metric: str, marks: Mapping[str, int], title:
         data, tags = source(scheme, columns), role(color(i), i)
         made.add_glyph(data, VArea(x=name, y1="low", y2="high", fill_alpha=0.18), tags=tags)
         made.add_glyph(data, Line(x=name, y="mean", line_width=2, line_dash=dash(i)), tags=tags)
-        hovered.append(made.add_glyph(data, Scatter(x=name, y="mean", size=7), tags=tags, name=scheme))
-    tip = f"<div>{name} @{{{name}}}{{0.[0000]}} · <b>$name</b> @mean{{0.[0000]}} (@low{{0.[0000]}} to @high{{0.[0000]}})</div>"
-    made.add_tools(HoverTool(renderers=hovered, mode="vline", tooltips=tip))
+        made.add_glyph(data, Scatter(x=name, y="mean", size=7), tags=tags, name=scheme)
     caption = "Mean over seeds; band: pointwise 95 % t interval of the mean."
     if not lacks.empty:
         caption += f" Schemes without {name} are level."

@@ -104,8 +104,9 @@ def _notes(level: Level, several: int) -> tuple[str, ...]:
         notes.append(f"One of {several} problems, each corrected by itself.")
     if level.knobs:
         notes.append(
-            f"All settings of {', '.join(level.knobs)} are rows, ranked by {level.metrics[0]}. The best of many looks better here than"
-            " it is: `jfed table --tune-over ... --tune-seeds ...` chooses on some seeds and reports on the others."
+            f"Settings of {', '.join(level.knobs)} are rows, ranked by {level.metrics[0]}. The best of many looks"
+            " better here than it is: `jfed table --tune-over ... --tune-seeds ...` chooses on some seeds, and reports"
+            " on others."
         )
     return tuple(notes)
 
