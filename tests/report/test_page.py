@@ -1,5 +1,6 @@
 """The page as a file: complete in itself, harmless whatever schemes are called, legible, with the tables' numbers."""
 
+import itertools
 import json
 import re
 import subprocess
@@ -8,6 +9,7 @@ from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from jfed.analysis import compare, comparisons_table, tidy, write_report
@@ -108,14 +110,19 @@ def test_names_of_schemes_are_text_wherever_they_are(tmp_path):
     assert items is not None and evil[0] in json.dumps(json.loads(items[1]))
 
 
-def luminance(color):
+def colors(mode):
+    css = resources.files("jfed.report.page").joinpath("page.css").read_text()
+    light, dark = re.findall(r":root\S* \{(.*?)\}", css, re.DOTALL)
+    return dict(re.findall(r"--([\w-]+): (#\w{6})", light if mode == "light" else dark))
+
+
+def linear(color):
     parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return np.array([c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts])
 
 
 def contrast(a, b):
-    low, high = sorted((luminance(a), luminance(b)))
+    low, high = sorted(np.array([0.2126, 0.7152, 0.0722]) @ linear(one) for one in (a, b))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -127,15 +134,37 @@ def test_contrast_is_that_of_black_on_white():
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_colours_can_be_read(mode):
     """WCAG 2.2, AA: 4.5 for text, 3 for marks."""
-    css = resources.files("jfed.report.page").joinpath("page.css").read_text()
-    light, dark = re.findall(r":root\S* \{(.*?)\}", css, re.DOTALL)
-    colors = dict(re.findall(r"--([\w-]+): (#\w{6})", light if mode == "light" else dark))
+    known = colors(mode)
     for name in ("ink", "muted", "link", "better", "worse", "neutral"):
-        assert contrast(colors[name], colors["paper"]) >= 4.5, name
+        assert contrast(known[name], known["paper"]) >= 4.5, name
     for name in ("ink", "muted"):
-        assert contrast(colors[name], colors["raised"]) >= 4.5, name
+        assert contrast(known[name], known["raised"]) >= 4.5, name
     for name in [*(f"series-{i}" for i in range(8)), "bokeh-icon-color", "focus"]:
-        assert contrast(colors[name], colors["paper"]) >= 3, name
+        assert contrast(known[name], known["paper"]) >= 3, name
+
+
+# Severe deuteranopia and protanopia, of linear RGB: Machado, Oliveira and Fernandes (2009), A physiologically-based
+# model for simulation of color vision deficiency.
+BLIND = {
+    "none": np.eye(3),
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+}
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def lab(color, eyes):
+    """Return a colour's CIE L*a*b* as these eyes see it."""
+    xyz = TO_XYZ @ np.clip(np.array(eyes) @ linear(color), 0, 1) / [0.9505, 1, 1.089]
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("eyes", BLIND)
+def test_the_colours_of_schemes_differ_for_the_colour_blind(mode, eyes):
+    seen = [lab(colors(mode)[f"series-{i}"], BLIND[eyes]) for i in range(8)]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 12
 
 
 def test_a_csv_file_has_a_page(tmp_path):

@@ -131,6 +131,11 @@ def test_data_are_saved_with_each_figure_and_printing_is_light(opened):
     assert download.value.suggested_filename == "accuracy.csv"
     assert lines[0] == "data,communication round,mean,low,high" and len(lines) == 1 + 5 * 250
     assert {line.split(",")[0] for line in lines[1:]} == set(SCHEMES)
+    with page.expect_download() as download:
+        page.locator("a.save").last.click()
+    assert download.value.suggested_filename == "runs.csv"
+    runs = download.value.path().read_text().splitlines()
+    assert runs[0] == "scheme,seed,test_accuracy,num_succeeded,jain" and len(runs) == 1 + 6 * len(SCHEMES)
     page.emulate_media(media="print", color_scheme="dark")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"

@@ -68,7 +68,7 @@ def write_report(
     results = load.load(out) if results is None else results
     if not results.sizes["run"]:
         raise ConfigError(f"There are no finished runs in {out}.")
-    about, known = settings.origin(out), known or {}
+    about, known = settings.origin(out, home), known or {}
     with_baseline = baseline if baseline in results["method"].values.astype(str) else None
     levels = of_results(results, metrics, with_baseline, about.flat)
     found, marks = verdicts.compared(levels, choices or {}), _marks(levels)

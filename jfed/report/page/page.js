@@ -118,7 +118,12 @@
   drawOpen();
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-  const printing = (on) => { document.documentElement.toggleAttribute("data-print", on); repaint(); };
+  const notes = all("details.notes");
+  const printing = (on) => {
+    document.documentElement.toggleAttribute("data-print", on);
+    notes.forEach((one) => { one.open = on; }); // paper cannot be opened
+    repaint();
+  };
   addEventListener("beforeprint", () => printing(true));
   addEventListener("afterprint", () => printing(false));
 

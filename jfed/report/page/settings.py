@@ -53,12 +53,17 @@ class Origin:
         return {name: {path: value for path, _, value in walk(config)} for name, config in self.configs.items()}
 
 
-def origin(out: Path) -> Origin:
-    """Return where the results in a directory come from; a damaged manifest counts as none."""
+def origin(out: Path, home: Path) -> Origin:
+    """Return where results come from; a damaged manifest counts as none.
+
+    Args:
+        out: `--out` of an experiment, or one of its result files.
+        home: the former.
+    """
     files = [out] if out.is_file() else store.files(out)
-    found = index.survey(out, [file for file in files if file.suffix == ".npz"], set_aside=False, with_arrays=True)
+    found = index.survey(home, [file for file in files if file.suffix == ".npz"], set_aside=False, with_arrays=True)
     try:
-        history = json.loads((out / "manifest.json").read_bytes())
+        history = json.loads((home / "manifest.json").read_bytes())
         commands = tuple(entry for entry in history if isinstance(entry, dict))
     except (OSError, ValueError, TypeError):
         commands = ()

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from jfed.comparisons.comparison import Comparisons
 from jfed.comparisons.summary import summarise
 from jfed.report.formats import file_stem
@@ -81,6 +83,8 @@ def tables(levels: Sequence[Level], found: Found, memory: Path | None) -> list[P
         found: from `compared`.
         memory: folder that belongs to the results, where looks are remembered; None to remember nothing.
     """
+    if len(levels) > 1 and all(len(level.schemes) == 1 for level in levels):
+        return [Part("", tuple(_of_problems(levels, metric) for metric in levels[0].metrics))]
     parts = []
     for i, level in enumerate(levels):
         blocks: list[Block] = []
@@ -96,6 +100,13 @@ def tables(levels: Sequence[Level], found: Found, memory: Path | None) -> list[P
             blocks.append(Grid(replace(table, notes=(*table.notes, *costs, *_notes(level, len(levels))))))
         parts.append(Part(level.title, tuple(blocks), folded=i > 0))
     return parts
+
+
+def _of_problems(levels: Sequence[Level], metric: str) -> Grid:
+    """Return the table of a single scheme, with a row for each problem."""
+    rows = [level.frame.assign(scheme=level.title) for level in levels]
+    made = summary_table(summarise(pd.concat(rows), metric), f"{capital(score_name(metric))}, {levels[0].schemes[0]}")
+    return Grid(replace(made, columns=("problem", *made.columns[1:])))
 
 
 def _notes(level: Level, several: int) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from jfed.results.meaning import described
 
+MOST_VALUES = 8  # of a sequence that is written out
 SCORES = {
     "num_succeeded": "models returned to the server, all rounds",
     "expected_succeeded": "expected number of models returned, all rounds",
@@ -33,6 +34,8 @@ def number(value: Any) -> str:
     """Return a setting's value as text: numbers without needless digits, sequences with commas, None as "none"."""
     if isinstance(value, bool) or value is None:
         return {None: "none", True: "yes", False: "no"}[value]
+    if isinstance(value, list | tuple) and len(value) > MOST_VALUES:
+        return f"{number(value[:3])}, …, {number(value[-1])} ({len(value)} values)"
     if isinstance(value, list | tuple):
         return ", ".join(map(number, value)) or "none"
     try:
