@@ -3,7 +3,7 @@
 `tidy` makes a frame, one row per (scheme, seed), from the Dataset of `jfed.load`; `compare` and `summarise` take such a
 frame. `comparisons_table` and `summary_table` turn their results into a `Table`, which `to_terminal` prints and `write`
 stores; `wide_table` sets schemes against settings. The figures are matplotlib `Figure` objects, which `save` stores;
-`for_paper` makes them one or two columns wide, without titles.
+`for_paper` makes them one or two columns wide, without titles. `write_report` makes one page of all of it.
 
 Further questions: `compare_levels` (several tables as one family), `across` (over several data sets), `crossed` (runs
 that share seeds), `plan_looks` and `anytime` (may I look again?), `performance_profiles` and `iqm_intervals` (how are
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from jfed.report.formats import to_markdown as to_markdown
     from jfed.report.formats import to_terminal as to_terminal
     from jfed.report.formats import write as write
+    from jfed.report.page.document import write_report as write_report
     from jfed.report.sentences import sentences as sentences
     from jfed.report.tables import Table as Table
     from jfed.report.tables import comparisons_table as comparisons_table
@@ -129,6 +130,7 @@ _NAMES = {
     "jfed.report.figures.style": "for_paper",
     "jfed.report.figures.survival": "arrivals kaplan_meier",
     "jfed.report.formats": "to_csv to_html to_latex to_markdown to_terminal write",
+    "jfed.report.page.document": "write_report",
     "jfed.report.sentences": "sentences",
     "jfed.report.tables": "Table comparisons_table summary_table",
     "jfed.report.targets": "compare_times first_reached targets_table",

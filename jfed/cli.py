@@ -4,43 +4,48 @@ The published experiments are separate commands: `python -m experiments.NAME`.
 """
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any, Union
 
 import tyro
 from rich.console import Console
 
-from jfed.commands import check, claims, contents, data, diff, export, run, show, table, variance
+from jfed.commands import (
+    check, claims, contents, data, diff, export, plot, report, run, show, studyfile, table, variance,
+)  # fmt: skip
 from jfed.commands.mistakes import in_words
 from jfed.core.version import __version__
+
+DESCRIPTION = """Experiments on client selection in federated learning.
+
+Shell completion: source <(jfed --tyro-print-completion bash); also zsh, tcsh"""
+COMMANDS: dict[str, Any] = {
+    "list": show, "run": run, "data": data, "show": contents, "table": table, "plot": plot, "report": report,
+    "diff": diff, "variance": variance, "export": export, "claims": claims, "check": check,
+}  # fmt: skip
 
 
 def main() -> None:
     """Run the command `jfed`."""
-    commands = (
-        Annotated[show.Settings, tyro.conf.subcommand("list")]
-        | Annotated[run.Settings, tyro.conf.subcommand("run")]
-        | Annotated[data.Settings, tyro.conf.subcommand("data")]
-        | Annotated[contents.Settings, tyro.conf.subcommand("show")]
-        | Annotated[table.Settings, tyro.conf.subcommand("table")]
-        | Annotated[variance.Settings, tyro.conf.subcommand("variance")]
-        | Annotated[export.Settings, tyro.conf.subcommand("export")]
-        | Annotated[diff.Settings, tyro.conf.subcommand("diff")]
-        | Annotated[claims.Settings, tyro.conf.subcommand("claims")]
-        | Annotated[check.Settings, tyro.conf.subcommand("check")]
-    )
     if sys.argv[1:] == ["--version"]:
         print(f"jfed {__version__}")
         return
     if sys.argv[1:2] == ["export"] and any(word.split("=")[0] == "--to" for word in sys.argv):
         sys.exit(f"error: Results are named without a flag, and the file to write with --out: {export.USAGE}.")
-    chosen = tyro.cli(
-        commands,
+    with in_words():
+        file = studyfile.asked(sys.argv[2:]) if sys.argv[1:2] == ["run"] else None
+        defaults = {} if file is None else {"run": studyfile.read(file)}
+    each = [
+        Annotated[module.Settings, tyro.conf.subcommand(name, **{"default": defaults[name]} if name in defaults else {})]
+        for name, module in COMMANDS.items()
+    ]
+    chosen: Any = tyro.cli(
+        Union[tuple(each)],  # type: ignore[arg-type]  # noqa: UP007
         prog="jfed",
-        description="Experiments on client selection in federated learning.",
+        description=DESCRIPTION,
         config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),  # `data get`, not `data action:get`
     )
     with in_words(getattr(chosen, "load", ())):
-        mains = {m.Settings: m.main for m in (show, run, data, contents, table, variance, export, diff, claims, check)}
+        mains = {module.Settings: module.main for module in COMMANDS.values()}
         mains[type(chosen)](chosen, Console())
 
 

@@ -59,12 +59,14 @@ def told(monkeypatch, capsys):
 def plain_pdf(monkeypatch):
     """Write figures without cutting fonts to size, which takes most of the time of an experiment at a tiny size.
 
-    No other process does it, since it would not know and takes as long to start.
+    No other process does it, since it would not know and takes as long to start. There is no page either.
     """
+    from jfed.commands import report
     from jfed.report.figures import savers, style
 
     monkeypatch.setitem(style.RC, "pdf.fonttype", 3)
     monkeypatch.setattr(savers, "MOST", 0)
+    monkeypatch.setattr(report, "tell", lambda *_: None)
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 
 from jfed.analysis import Comparisons, Table, comparisons_table, to_terminal, write
+from jfed.commands import report
 from jfed.commands.mistakes import in_words
 from jfed.report.figures.savers import Savers
 from jfed.report.formats import file_stem
@@ -59,7 +60,12 @@ class Output:
         self.files.extend(self.savers.save(figure, self.out / "figures", file_stem(stem)))
 
     def tell(self, console: Console, results: Sequence[Path] = ()) -> None:
-        """Print where the files are, with unbroken names; `results` names the folders of results, by default `out`."""
+        """Print where the files are, with unbroken names, and write and name a page about each folder of results.
+
+        Args:
+            console: where to print.
+            results: folders of results; by default `out`.
+        """
         self.savers.finish()
         lines = [""]
         for folder in results or [self.out]:
@@ -75,6 +81,9 @@ class Output:
                 )  # fmt: skip
         for line in lines:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
+        for folder in results or [self.out]:
+            if (folder / "results").is_dir():
+                report.tell(folder, console)
 
 
 def show(table: Table, console: Console) -> None:

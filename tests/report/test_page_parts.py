@@ -1,0 +1,220 @@
+"""What the page says: problems and settings, bands, sweeps, settings as code, and the command that writes it."""
+
+import io
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+from scipy import stats
+
+import jfed
+from experiments.shared.common import Output
+from jfed.commands import report
+from jfed.commands.meanings import known
+from jfed.config import canonical, digest
+from jfed.report.page import again, clients, curves, settings, sweeps, verdicts
+from jfed.report.page.levels import of_frame, of_results
+from jfed.report.page.parts import Picture
+from tests.report.paged import results
+
+SCHEMES = {"uniform": 0.5, "fedcs": 0.9}
+
+
+def swept(knob, values, **schemes):
+    """Return results of schemes at the values of a coordinate; None among the values is a scheme without it."""
+    parts = [results({name: rate + (v or 0) / 10}, seeds=3) for name, rate in schemes.items() for v in values[name]]
+    import xarray as xr
+
+    whole = xr.concat(parts, "run", data_vars="all")
+    given = [v for name in schemes for v in values[name] for _ in range(3)]
+    return whole.assign_coords({knob: ("run", np.array(given, float))})
+
+
+def test_a_band_is_the_t_interval_cut_to_what_is_possible():
+    values = np.array([[0.2, 0.99, np.nan], [0.4, 1.0, 0.5], [0.3, 0.98, 0.5]])
+    mean, low, high = curves.band(values, (0.0, 1.0))
+    expected = stats.t.interval(0.95, 2, 0.3, stats.sem(values[:, 0]))
+    np.testing.assert_allclose((low[0], high[0]), expected)
+    np.testing.assert_allclose(mean[:2], [0.3, 0.99])
+    assert high[1] == 1.0 and np.isnan([mean[2], low[2], high[2]]).all()
+
+
+def test_thinned_curves_keep_both_ends_and_say_so():
+    keep, said = curves.thinned(2500)
+    assert keep[0] == 0 and keep[-1] == 2499 and len(keep) == 250 and np.ptp(np.diff(keep)) <= 1
+    assert said == " Drawn are 250 of 2500 points, evenly spaced; nothing is averaged between them."
+    assert curves.thinned(250)[0].tolist() == list(range(250)) and curves.thinned(250)[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("seeds", "caption"), [(1, "One seed."), (5, "one line per seed"), (6, "Band: pointwise 95 %")]
+)
+def test_few_seeds_have_lines_in_place_of_a_band(seeds, caption):
+    (level,) = of_results(results(SCHEMES, seeds), (), "uniform", {})
+    picture = curves.pictures(level, {"uniform": 0, "fedcs": 1})[0]
+    assert caption in picture.caption and picture.series == ("uniform", "fedcs")
+    kinds = [renderer.glyph.__class__.__name__ for renderer in picture.model.renderers]
+    assert kinds.count("Line") == 2
+    assert kinds.count("MultiLine") == (2 if seeds == 5 else 0) and kinds.count("VArea") == (2 if seeds == 6 else 0)
+
+
+def test_a_setting_of_schemes_makes_rows_and_a_problem_makes_tables():
+    data = swept("eta", {"uniform": [None], "e3cs": [0.1, 1]}, uniform=0.5, e3cs=0.6)
+    (level,) = of_results(data, (), "uniform", {})
+    assert level.knobs == ("eta",) and level.baseline == "uniform"
+    assert level.schemes == ("uniform", "e3cs, eta = 1", "e3cs, eta = 0.1")  # the best first
+    data = swept("k", {"uniform": [2, 4], "e3cs": [2, 4]}, uniform=0.5, e3cs=0.6)
+    levels = of_results(data, (), "uniform", {"0": {"k": 2}})
+    assert [level.title for level in levels] == ["k = 2", "k = 4"] and {level.knobs for level in levels} == {()}
+    (level,) = of_results(data, (), "uniform", {"0": {"training.algorithm.k": 2}})
+    assert level.knobs == ("k",) and level.compared("num_succeeded", {}) is None  # which uniform is the baseline?
+
+
+def test_a_sweep_is_drawn_by_its_number_of_settings():
+    data = swept("eta", {"uniform": [None], "e3cs": [0.1, 1]}, uniform=0.5, e3cs=0.6)
+    levels = of_results(data, (), "uniform", {})
+    (part,) = sweeps.parts(levels, (), {"uniform": 0, "e3cs": 1})
+    (picture,) = part.blocks
+    by_scheme = {r.data_source.name: r.data_source.data for r in picture.model.renderers}
+    means = levels[0].frame.groupby("scheme").num_succeeded.mean()
+    assert by_scheme["uniform"]["eta"].tolist() == pytest.approx([0.1, 1])  # level, over all values
+    np.testing.assert_allclose(by_scheme["uniform"]["mean"], means["uniform"])
+    np.testing.assert_allclose(by_scheme["e3cs"]["mean"], [means["e3cs, eta = 0.1"], means["e3cs, eta = 1"]])
+    data = data.assign_coords(b=("run", np.where(np.isnan(data["eta"]), np.nan, data["seed"].values % 2)))
+    (part,) = sweeps.parts(of_results(data, (), "uniform", {}), (), {"uniform": 0, "e3cs": 1})
+    (picture,) = part.blocks
+    assert isinstance(picture, Picture) and picture.title.startswith("e3cs: ")
+    (cells,) = [r.data_source.data for r in picture.model.renderers]
+    assert sorted(zip(cells["eta"], cells["b"], strict=True)) == [("0.1", "0"), ("0.1", "1"), ("1", "0"), ("1", "1")]
+
+
+def test_verdicts_are_told_by_scheme():
+    rows = [(s, seed, m + seed / 50) for s, m in {"a": 0.9, "b": 0.1, "c": 0.1}.items() for seed in range(6)]
+    frame = pd.DataFrame(rows, columns=["scheme", "seed", "accuracy"])
+    frame.loc[frame.scheme == "c", "accuracy"] += [0.01, -0.01] * 3
+    frame.loc[frame.scheme == "a", "accuracy"] += [0.0, 0.01, 0.03] * 2
+
+    def groups(baseline):
+        levels = [of_frame(frame, ["accuracy"], baseline)]
+        (part,) = verdicts.in_words(levels, verdicts.compared(levels, {}))
+        return part.blocks[0].groups
+
+    assert groups("b") == (("better than b", "better", ("a",)), ("no difference shown", "neutral", ("c",)))
+    assert groups(None) == (
+        ("a is better than", "better", ("b", "c")),
+        ("no difference shown", "neutral", ("b and c",)),
+    )
+
+
+def test_clients_are_in_the_order_of_their_class_and_of_selections():
+    data = results({"uniform": 0.5}, seeds=2, rounds=10, clients=4)
+    data["times_selected"].values[:] = [[1, 5, 3, 9], [7, 2, 4, 8]]  # classes 0, 1, 0, 1
+    (level,) = of_results(data, (), None, {})
+    picture = clients.selections(level, {"0": {"environment.success_rates": [0.1, 0.9]}}, "x")
+    cells = next(r.data_source.data for r in picture.model.renderers if r.data_source.name)
+    np.testing.assert_allclose(cells["share of rounds"], [0.5, 0.25, 0.85, 0.35])
+    assert cells["success rate"] == ["0.1", "0.1", "0.9", "0.9"]
+    table = clients.evenness(level)
+    assert table.columns[1] == "Jain's index of selections" and len(table.rows) == 1
+    jain = [(18**2) / (4 * (1 + 25 + 9 + 81)), (21**2) / (4 * (49 + 4 + 16 + 64))]
+    assert table.data["mean"][0] == pytest.approx(np.mean(jain))
+
+
+def test_settings_unlike_the_defaults_come_first():
+    config = canonical(jfed.Config(num_clients=8, selector="uniform"))
+    data = results(SCHEMES, seeds=3).assign_coords(broken=("run", np.zeros(6)))
+    data["broken_round"] = ("run", np.array([0, 0, 0, 0, 7, 0]))
+    first, unlike, like = settings.parts(data, settings.Origin({"0": config}), known())
+    assert unlike.title == "Settings that differ from the defaults (1)" and like.folded and not unlike.folded
+    assert unlike.blocks[0].table.rows == (("num_clients", "8", "100", "number of clients"),)
+    assert ("environment.deadline_s", "1", "1", "how long the server waits in a round.") in like.blocks[0].table.rows
+    table = first.blocks[0].table
+    assert table.columns == ("scheme", "seeds done", "failed")
+    assert table.rows == (("uniform", "3: 0 to 2", "-"), ("fedcs", "3: 0 to 2", "1: 1"))
+
+
+@pytest.mark.usefixtures("types_unchecked")  # whole numbers for 1.0
+def test_the_code_is_that_of_the_same_points():
+    training = jfed.Training(partition_options={"share": 0.7}, partition="primary", algorithm="fedprox", batch_size=5)
+    base = jfed.Config(num_clients=9, cohort_size=2, environment="wireless", training=training)
+    points = jfed.product(
+        jfed.methods(base, ["uniform", "e3cs-0.5", "e3cs-inc"], "corrected"), {"selector.eta": [0.1, 1]}
+    )
+    pairs = [(json.loads(json.dumps(canonical(p.config))), p.coords) for p in points]
+    code = again.code(pairs, "range(3)", known())
+    assert code.endswith('results = jfed.run(points, seeds=range(3), out="out/again")\n')
+    names = {}
+    exec(code.rpartition("results = ")[0], names)
+    assert [digest(p.config) for p in names["points"]] == [digest(p.config) for p in points]
+    assert [p.coords for p in names["points"]] == [p.coords for p in points]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "words"),
+    [({}, "range(3)"), ({"seed": [1, 4, 5]}, "[1, 4, 5]"),
+     ({"data_seed": [0, 0, 1]}, "[jfed.seeds(*row) for row in [(0, 0), (1, 0), (2, 1)]]")],
+)  # fmt: skip
+def test_seeds_as_code(seeds, words):
+    data = results({"uniform": 0.5}, seeds=3).assign_coords({n: ("run", v) for n, v in seeds.items()})
+    assert again.seeds(data) == words
+
+
+@pytest.fixture
+def ran(told, tmp_path):
+    flags = {"seeds": 2, "num-rounds": 8, "num-clients": 4, "cohort-size": 2, "out": tmp_path}
+    told("run", "--schemes", "uniform", "fedcs", *(word for k, v in flags.items() for word in (f"--{k}", v)))
+    return tmp_path
+
+
+@pytest.mark.check
+def test_the_command_writes_the_page_of_what_a_command_ran(ran, told):
+    assert told("report", ran) == f"{ran / 'report.html'}\n"
+    text = (ran / "report.html").read_text()
+    assert "selector&#34;: jfed.selectors.fedcs.Options()" in text and "compiling included" in text
+    history = json.loads((ran / "manifest.json").read_text())
+    (ran / "manifest.json").write_text(json.dumps([history[0] | {"command": "jfed run --seeds 2"}]))
+    (ran / "tables" / "per_run.csv").write_text("experiment,scheme,seed,cep\ne3cs_numerical,uniform,0,1\n")
+    said = io.StringIO()
+    Output(ran).tell(Console(file=said))
+    assert said.getvalue().endswith(f"Report   {ran / 'report.html'}\n")
+    other = ran / "deep" / "other.html"
+    assert told("report", ran, "--metric", "num_succeeded", "--out", other) == f"{other}\n"
+    text = other.read_text()
+    assert (
+        "jfed run --seeds 2" in text
+        and "Verdicts on the claims" in text
+        and "Jain&#39;s index of selections</h4>" not in text
+    )
+
+
+def test_a_csv_file_needs_a_metric(told, tmp_path):
+    file = tmp_path / "runs.csv"
+    file.write_text(
+        "scheme,seed,accuracy\n" + "".join(f"{s},{i},0.{i}{j}\n" for j, s in enumerate("ab") for i in (1, 2))
+    )
+    with pytest.raises(SystemExit, match=r"Name the columns to compare with --metric: .* has accuracy"):
+        told("report", file)
+    assert told("report", file, "--metric", "accuracy") == f"{tmp_path / 'runs.html'}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "Results are named without a flag, and --out is where to write"),
+        (("nowhere",), "There are no results in nowhere"),
+        ((".", "--out", "."), "is a folder: --out names the file to write"),
+    ],
+)
+def test_mistakes_are_one_sentence(told, arguments, sentence):
+    with pytest.raises(SystemExit, match=re.escape(sentence)):
+        told("report", *arguments)
+
+
+def test_a_page_that_cannot_be_made_ends_no_experiment(tmp_path):
+    (tmp_path / "results").mkdir()
+    said = io.StringIO()
+    report.tell(tmp_path, Console(file=said, width=20))
+    assert said.getvalue().startswith(f"Report   none: There are no results in {tmp_path}")
