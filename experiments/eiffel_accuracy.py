@@ -97,7 +97,7 @@ def main(settings: Settings) -> None:
     console, output = Console(), Output(settings.out)
     runs = frame(settings, points(settings), "eiffel_accuracy", ("partition", "model", "curve", "tau"))
     runs["loss_minus_best_fixed"] = beside_best(runs)
-    data = written(runs, settings)
+    data = written(runs, settings, output)
     groups: Any = runs.groupby("partition", sort=False)
     for partition, part in groups:
         title = f"{data}, {partition}, K = {settings.num_clients}, budget {settings.budget:g} s"

@@ -162,7 +162,7 @@ def test_curves_over_a_setting():
         (eiffel_fairness, {"schemes": ()}, "at least one of --schemes"),
         (eiffel_fairness, {"momentum": 0.9}, "algorithm adaptive makes plain .*: give --momentum 0 in place of 0.9."),
         (eiffel_fairness, {"minutes": -1.0}, "--minutes must be at least 0, found -1.0."),
-        (eiffel_fairness, {"seeds": 0}, "At least one seed is needed, found --seeds 0."),
+        (eiffel_fairness, {"seeds": 0}, "--seeds 0 asks for no seed: give how many"),
         (eiffel_fairness, {"budget": 0.1}, "A budget of 0.1 is too small for one round"),
         (eiffel_fairness, {"power": (1.0, 0.0)}, "A client's compute power must be positive, found"),
         (eiffel_fairness, {"num_clients": 0}, "There must be at least one client, found K = 0."),
