@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
 import xarray as xr
 from rich.console import Console
 
@@ -14,11 +13,10 @@ from experiments.shared.common import Output
 from jfed.algorithms import local_sgd
 from jfed.algorithms.deadline import Reading
 from jfed.commands.seeds import Seeds, listed, require_tune_seeds
-from jfed.commands.study import Study, setting_report, tuned_report
+from jfed.commands.study import Study, reported, tuned_report
 from jfed.config import Training
 from jfed.core.errors import require
 from jfed.paths import parse_axes, parse_settings
-from jfed.results.load import part, swept
 from jfed.runner.feed import dataset
 from jfed.sweep import Point, changed, coordinate, product
 
@@ -133,13 +131,7 @@ def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequenc
     output = Output(settings.out)  # before the runs: its processes load matplotlib meanwhile
     results = computed(settings, every, flags)
     data = dataset(settings.dataset, settings.data_dir).title
-    levels = swept(results)
-    frames = [
-        setting_report(part(results, rows), level, settings.targets, data, study, every, output, console, len(levels))
-        for level, rows in levels
-    ]
-    runs = pd.concat(frames).drop_duplicates(["scheme", *study.settings, *swept_names, "seed"])
-    output.runs(runs)
+    runs = reported(results, settings.targets, data, study, every, output, console)
     if axes:
         tuned_report(runs, swept_names, settings.tune_seeds, data, study, output, console)
     output.tell(console)

@@ -23,7 +23,7 @@ from jfed.commands.drawing import accuracy, class_figures, participation
 from jfed.commands.output import Output, show
 from jfed.comparisons.tuning import choose
 from jfed.report.targets import first_reached, targets_table
-from jfed.results.load import company, schemes
+from jfed.results.load import company, part, schemes, swept
 from jfed.sweep import Point
 
 ACCURACIES = {
@@ -95,6 +95,33 @@ def usual_figures(results: xr.Dataset, order: Sequence[str], title: str, points:
     """Draw how many models return and which clients are selected: Figs. 3 and 4 of E3CS."""
     drawn = {"participation": participation(results, order, f"Success ratio and participation ({title})")}
     return drawn | class_figures(results, order, points, f"Selections ({title})")
+
+
+def reported(
+    results: xr.Dataset, targets: Sequence[float], data: str, study: Study, every: Sequence[Point], output: Output,
+    console: Console,
+) -> pd.DataFrame:  # fmt: skip
+    """Write tables and figures of each combination of swept settings, and the table of runs, which is returned.
+
+    Args:
+        results: from `run`.
+        targets: accuracies for the rounds until they are reached.
+        data: name of the data set in titles.
+        study: description of the report.
+        every: the points of the results.
+        output: where to write.
+        console: where to print.
+    """
+    levels = swept(results)
+    frames = [
+        setting_report(part(results, rows), level, targets, data, study, every, output, console, len(levels))
+        for level, rows in levels
+    ]
+    names = {name for level, _ in levels for name in level}
+    runs = pd.concat(frames)
+    runs = runs.drop_duplicates([name for name in ("scheme", *study.settings, *sorted(names), "seed") if name in runs])
+    output.runs(runs)
+    return runs
 
 
 def setting_report(
@@ -186,17 +213,17 @@ def tuned_report(
     The tune seeds choose the point and the other seeds report it; without tune seeds, all seeds do both.
     """
     groups: Any = runs.groupby(list(study.settings), sort=False)
-    for key, part in groups:
+    for key, rows in groups:
         fixed: dict[str, Any] = dict(zip(study.settings, key, strict=True))
-        choice = choose(part, "final_accuracy", over, tune_seeds or None)
+        choice = choose(rows, "final_accuracy", over, tune_seeds or None)
         title = f"{ACCURACIES['final_accuracy']}, each scheme's best of {', '.join(over)}"
-        title += f" ({setting_title(data, fixed)}, T = {part.num_rounds.iloc[0]})"
+        title += f" ({setting_title(data, fixed)}, T = {rows.num_rounds.iloc[0]})"
         stem, notes = "_".join(["final_accuracy_best", *map(_stem, fixed.items())]), (choice.note, *choice.settings())
-        if part.scheme.nunique() == 1:
+        if rows.scheme.nunique() == 1:
             table = summary_table(summarise(choice.reported, "final_accuracy"), title)
             output.table(table := replace(table, notes=(*table.notes, *notes)), stem)
         else:
-            found = compare(choice.reported, "final_accuracy", baseline=str(part.scheme.iloc[0]))
+            found = compare(choice.reported, "final_accuracy", baseline=str(rows.scheme.iloc[0]))
             table = output.comparisons(found, title, stem, next(iter(study.metrics)), notes)
         show(table, console)
 
