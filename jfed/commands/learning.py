@@ -27,7 +27,8 @@ def with_defaults(settings: Settings) -> Settings:
     """
     learning, trains = settings.training, settings.training.dataset is not None
     given = [f"--{f.name.replace('_', '-')}" for f in fields(Learning) if getattr(learning, f.name) not in (None, ())]
-    require(trains or not given, f"{' and '.join(given)} need something to learn: name a data set with --dataset.")
+    verb = "needs" if len(given) == 1 else "need"
+    require(trains or not given, f"{' and '.join(given)} {verb} something to learn: name a data set with --dataset.")
     metric = settings.results.metric or (("test_accuracy",) if trains else ("num_succeeded",))
     for name in metric:
         require(trains or not name.startswith("test_"), f"--metric {name} is one of models: name a --dataset to learn.")

@@ -57,10 +57,12 @@ def _study(
     import jfed
     from jfed.commands.output import Output
     from jfed.results.load import combine
+    from jfed.runner.units import ask
     from jfed.sweep import coordinate
 
     out, metrics, further = settings.results.out, settings.results.metric, settings.further
     require(len(points) > 0, "Give at least one of --schemes.")
+    ask(points, range(looks[-1]) if looks else seeds, **how)  # refuses what cannot be run before anything is written
     choices = Choices(metric=metrics, baseline=points[0].coords["method"])
     for metric in () if looks else metrics:
         under_plan(metric, choices.of(metric), out / "tables")

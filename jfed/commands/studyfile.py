@@ -4,7 +4,7 @@ import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from jfed.commands.flags import Settings, changed, flags
 from jfed.core.errors import ConfigError, StorageError, unknown
@@ -12,6 +12,7 @@ from jfed.core.options import cast, hints, require_type
 from jfed.core.version import __version__
 
 NAME = "study.toml"
+WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", Path: "a path", Any: "a seed"}
 HEAD = f"""\
 # The flags of a study, by jfed {__version__}: `jfed run --config` with this file repeats or resumes it, and flags given
 # besides override it. Without `out`, results are in the folder of this file, if it is in one.
@@ -76,8 +77,18 @@ def _typed(value: Any, hint: Any, name: str) -> Any:
         value = (value,)
     if Path in (hint, *get_args(hint)):
         value = tuple(map(_path, value)) if isinstance(value, tuple) else _path(value)
-    require_type(value, hint, name)
+    require_type(value, hint, name, _words(hint))
     return cast(value, hint)
+
+
+def _words(hint: Any) -> str:
+    """Return what a flag takes in words."""
+    kind, inner = get_origin(hint), [arg for arg in get_args(hint) if arg not in (None, type(None), ...)]
+    if kind is tuple:
+        return f"a list, each {_words(inner[0])}"
+    if kind is Literal:
+        return " or ".join(map(json.dumps, inner))
+    return WORDS.get(hint) or " or ".join(map(_words, inner))
 
 
 def _path(value: Any) -> Any:
