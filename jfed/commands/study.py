@@ -20,6 +20,7 @@ from jfed.analysis import (
     summary_table,
 )
 from jfed.commands.drawing import accuracy, class_figures, participation
+from jfed.commands.levels import said_once
 from jfed.commands.output import Output, show
 from jfed.comparisons.tuning import choose
 from jfed.report.targets import first_reached, targets_table
@@ -130,11 +131,11 @@ def setting_report(
 ) -> pd.DataFrame:  # fmt: skip
     """Write tables and figures of one of `num_settings` settings, and return its rows of the table of runs."""
     fixed = {name: results[name].values[0] for name in study.settings}
-    further = {name: value for name, value in level.items() if name not in (*study.settings, "dataset", "world")}
+    further = {name: value for name, value in said_once(level).items() if name not in study.settings}
     words = [*map(_stem, fixed.items()), *(f"{name}_{value}" for name, value in further.items())]
     stem = "".join(f"_{word}" for word in words)
-    title = setting_title(data, fixed, results.sizes["client"])
-    title = ", ".join([title, *(f"{name} = {value}" for name, value in further.items())])
+    title = setting_title(str(further.get("dataset", data)), fixed, results.sizes["client"])
+    title = ", ".join([title, *(f"{name} = {value}" for name, value in further.items() if name != "dataset")])
 
     names = list(dict.fromkeys(p.coords["method"] for p in every))
     label = {str(m): s for m, s in zip(results["method"].values, schemes(results), strict=True)}
