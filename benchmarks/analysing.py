@@ -16,7 +16,7 @@ def main() -> None:
     from benchmarks.first_run import peak
     from experiments.e3cs.training import study
     from experiments.shared.common import Output
-    from experiments.shared.training_report import setting_report
+    from jfed.commands.study import setting_report
     from jfed.results import export
     from jfed.results.load import load
 

@@ -28,8 +28,9 @@ import jfed
 from experiments.cs_ucb import rows
 from experiments.cs_ucb.figures import FIRST, ideal_figures, quota_figures, scaling_figures
 from experiments.shared.common import Output, command, show
-from experiments.shared.figures import rates
 from jfed.analysis import compare
+from jfed.commands.drawing import rates
+from jfed.commands.seeds import Seeds, listed
 from jfed.config import Config
 from jfed.core.errors import require
 from jfed.envs import wireless
@@ -56,7 +57,7 @@ class Settings:
 
     Attributes:
         preset: paper: 100 seeds; quick: 10 seeds of a tenth of the rounds.
-        seeds: number of seeds, counted from 0; the preset's by default.
+        seeds: number of seeds (30), or which ones (0 1 5, or 0:30); the preset's by default.
         out: folder of tables and figures, with a folder of results per study; finished runs are not run again.
         model_bits: values of m_0: the printed one, and one at which the results look like the paper's figures.
         num_clients: K of the ideal and the scaling study.
@@ -70,7 +71,7 @@ class Settings:
     """
 
     preset: Literal["quick", "paper"] = "paper"
-    seeds: int | None = None
+    seeds: Seeds = None
     out: Path = Path("out/cs_ucb_numerical")
     studies: tuple[Literal["ideal", "quotas", "scaling"], ...] = ("ideal", "quotas", "scaling")
     model_bits: tuple[float, ...] = (5e3, 5e4)
@@ -182,19 +183,17 @@ def _tables(study: str, found: pd.DataFrame, title: str, output: Output, console
 def main(settings: Settings) -> None:
     """Compute the missing runs, then write tables and figures."""
     console = Console()
-    seeds = settings.seeds if settings.seeds is not None else {"paper": 100, "quick": 10}[settings.preset]
-    require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
+    seeds = listed({"paper": 100, "quick": 10}[settings.preset] if settings.seeds is None else settings.seeds)
     for name in ("studies", "model_bits", "channels", "betas", "scaled_channels", "rho"):
         require(len(getattr(settings, name)) > 0, f"Give at least one of --{name.replace('_', '-')}.")
     studies = list(dict.fromkeys(settings.studies))
     for study in studies:  # every study's settings are checked before the first one runs
-        plan(points(settings, study), range(seeds), jfed.Layout())
+        plan(points(settings, study), seeds, jfed.Layout())
     output = Output(settings.out)
-    runs = pd.concat([run_study(study, settings, range(seeds), output, console) for study in studies])
+    runs = pd.concat([run_study(study, settings, seeds, output, console) for study in studies])
     first = runs[(runs.experiment == "cs_ucb_channels") & (runs.num_channels == FIRST)]
     runs = pd.concat([first.assign(experiment="cs_ucb_numerical"), runs])
-    (settings.out / "tables").mkdir(parents=True, exist_ok=True)
-    runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
+    output.runs(runs)
     output.tell(console, [settings.out / study for study in studies])
 
 

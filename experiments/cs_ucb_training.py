@@ -21,12 +21,12 @@ from matplotlib.figure import Figure
 
 import jfed
 from experiments.shared.common import command
-from experiments.shared.figures import by_scheme
 from experiments.shared.training import Settings as Shared
 from experiments.shared.training import further, run
-from experiments.shared.training_report import ACCURACIES, Study
 from jfed.algorithms.deadline import Reading
 from jfed.analysis import lines
+from jfed.commands.drawing import by_scheme
+from jfed.commands.study import ACCURACIES, Study
 from jfed.config import Config
 from jfed.controllers import fixed
 from jfed.core.errors import require

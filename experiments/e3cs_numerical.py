@@ -18,11 +18,11 @@ from rich.console import Console
 
 import jfed
 from experiments.shared.common import Output, command, show
-from experiments.shared.figures import RATE, by_class, class_figures, names, participation
 from jfed.analysis import compare, jain
 from jfed.catalog import scheme as method
+from jfed.commands.drawing import RATE, by_class, class_figures, names, participation
+from jfed.commands.seeds import Seeds, listed
 from jfed.config import Config
-from jfed.core.errors import require
 from jfed.paths import parse_settings
 from jfed.report.tables import Table
 from jfed.results.load import company, schemes
@@ -40,7 +40,7 @@ class Settings:
 
     Attributes:
         preset: paper: 100 seeds of 2500 rounds; quick: 10 seeds of 400.
-        seeds: number of seeds, counted from 0; the preset's by default.
+        seeds: number of seeds (30), or which ones (0 1 5, or 0:30); the preset's by default.
         out: folder of results, tables and figures; runs that are finished there are not run again.
         num_rounds: T; the preset's by default.
         set: further settings by path, such as environment.success_rates=(0.2,0.8).
@@ -48,7 +48,7 @@ class Settings:
     """
 
     preset: Literal["quick", "paper"] = "paper"
-    seeds: int | None = None
+    seeds: Seeds = None
     out: Path = Path("out/e3cs_numerical")
     num_clients: int = 100
     cohort_size: int = 20
@@ -196,21 +196,19 @@ def main(settings: Settings) -> None:
     """Compute the missing runs, then write tables and figures."""
     console = Console()
     default_seeds, default_rounds = (100, 2500) if settings.preset == "paper" else (10, 400)
-    seeds = settings.seeds if settings.seeds is not None else default_seeds
+    seeds = listed(default_seeds if settings.seeds is None else settings.seeds)
     rounds = settings.num_rounds if settings.num_rounds is not None else default_rounds
-    require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
     base = Config(settings.num_clients, settings.cohort_size, rounds)
     delta = parse_settings(settings.set)
     of_schemes = {path: value for path, value in delta.items() if path.startswith("selector")}
     base = changed([Point(base)], {k: v for k, v in delta.items() if k not in of_schemes})[0].config
     every = changed(points(base), of_schemes)
-    results = jfed.run(every, range(seeds), out=settings.out)
-    title = f"no training, K = {base.num_clients}, k = {base.cohort_size}, T = {base.num_rounds}, {seeds} seeds"
+    results = jfed.run(every, seeds, out=settings.out)
+    title = f"no training, K = {base.num_clients}, k = {base.cohort_size}, T = {base.num_rounds}, {len(seeds)} seeds"
 
     runs = per_run(results, every, base)
     output = Output(settings.out)
-    (settings.out / "tables").mkdir(parents=True, exist_ok=True)
-    runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
+    output.runs(runs)
     at_table_i = _at_table_i(results)
     frame = runs.iloc[at_table_i].assign(method=runs.scheme, scheme=schemes(results.isel(run=at_table_i)))
     frame = frame[~_starts(frame.method.to_numpy(), "best-")]

@@ -97,7 +97,7 @@ def main(settings: Settings) -> None:
     console, output = Console(), Output(settings.out)
     runs = frame(settings, points(settings), "eiffel_accuracy", ("partition", "model", "curve", "tau"))
     runs["loss_minus_best_fixed"] = beside_best(runs)
-    data = written(runs, settings)
+    data = written(runs, settings, output)
     taus = (0, *(set(TABLE) & set(settings.taus)))
     wanted = ["centralised", *(name(scheme, tau) for scheme in ("eiffel", "adaptive-fl") for tau in taus)]
     groups: Any = runs.groupby("partition", sort=False)

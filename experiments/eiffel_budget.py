@@ -55,7 +55,7 @@ def main(settings: Settings) -> None:
     """Compute the missing runs, then write tables and figures."""
     console, output = Console(), Output(settings.out)
     runs = frame(settings, points(settings), "eiffel_budget", ("partition", "model", "budget"))
-    data = written(runs, settings)
+    data = written(runs, settings, output)
     groups: Any = runs.groupby("partition", sort=False)
     for partition, part in groups:
         title = f"{data}, {partition}, K = {settings.num_clients}"

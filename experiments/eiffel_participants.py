@@ -54,7 +54,7 @@ def main(settings: Settings) -> None:
     """Compute the missing runs, then write tables and figures."""
     console, output = Console(), Output(settings.out)
     runs = frame(settings, points(settings), "eiffel_participants", ("partition", "model", "curve", "tau"))
-    data = written(runs, settings)
+    data = written(runs, settings, output)
     groups: Any = runs.groupby("partition", sort=False)
     for partition, part in groups:
         title = f"{data}, {partition}, K = {settings.num_clients}, budget {settings.budget:g} s"

@@ -20,8 +20,9 @@ from rich.console import Console
 
 import jfed
 from experiments.shared.common import Output, command, show
-from experiments.shared.figures import by_scheme, rates, selection_map
 from jfed.analysis import compare, jain, lines
+from jfed.commands.drawing import by_scheme, rates, selection_map
+from jfed.commands.seeds import Seeds, listed
 from jfed.config import Config, problem
 from jfed.core.errors import require
 from jfed.envs import exchange
@@ -47,7 +48,7 @@ class Settings:
 
     Attributes:
         preset: paper: 100 seeds; quick: 10.
-        seeds: number of seeds, counted from 0; the preset's by default.
+        seeds: number of seeds (30), or which ones (0 1 5, or 0:30); the preset's by default.
         out: folder of results, tables and figures; runs that are finished there are not run again.
         num_rounds: T; queues at V = 50 and above settle within 5000 rounds, but not within 500.
         reading: the world as printed (faithful), or corrected: clients that were absent have a cold start, and eta is a
@@ -57,7 +58,7 @@ class Settings:
     """
 
     preset: Literal["quick", "paper"] = "paper"
-    seeds: int | None = None
+    seeds: Seeds = None
     out: Path = Path("out/rbcs_f_numerical")
     num_rounds: int = 500
     num_clients: int = 40
@@ -197,8 +198,7 @@ def figures(
 def main(settings: Settings) -> None:
     """Compute the missing runs, then write tables and figures."""
     console = Console()
-    seeds = settings.seeds if settings.seeds is not None else {"paper": 100, "quick": 10}[settings.preset]
-    require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
+    seeds = listed({"paper": 100, "quick": 10}[settings.preset] if settings.seeds is None else settings.seeds)
     given = parse_settings(settings.set)
     for path in ("cohort_size", "num_clients", "num_rounds", "environment.reading"):
         require(path not in given, f"{path} has a flag of its own here: see --help.")
@@ -207,15 +207,14 @@ def main(settings: Settings) -> None:
         "--reading is about the world of linear exchange times: leave it out, or --set environment.",
     )
     every = points(settings)
-    results = jfed.run(every, range(seeds), out=settings.out, layout=jfed.Layout(record_selected=True))
-    title = f"N = {settings.num_clients}, m = {settings.cohort_size}, T = {settings.num_rounds}, {seeds} seeds"
+    results = jfed.run(every, seeds, out=settings.out, layout=jfed.Layout(record_selected=True))
+    title = f"N = {settings.num_clients}, m = {settings.cohort_size}, T = {settings.num_rounds}, {len(seeds)} seeds"
     if settings.reading == "faithful":
         title += ", as printed"
     output = Output(settings.out)
     kept = promises(results, promised(every))
     runs = per_run(results, every, settings.reading, kept)
-    (settings.out / "tables").mkdir(parents=True, exist_ok=True)
-    runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
+    output.runs(runs)
     shown: Any = pd.concat([runs.loc[runs.scheme == name] for name in SHOWN])
     for metric, (words, higher) in METRICS.items():
         found = compare(shown, metric, baseline="uniform", higher_is_better=higher)

@@ -23,12 +23,12 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from experiments.shared.common import command
-from experiments.shared.figures import selection_map
 from experiments.shared.training import Settings as Shared
 from experiments.shared.training import further, run
-from experiments.shared.training_report import ACCURACIES, Study
 from jfed.algorithms.deadline import Reading
 from jfed.analysis import jain
+from jfed.commands.drawing import selection_map
+from jfed.commands.study import ACCURACIES, Study
 from jfed.config import Config
 from jfed.controllers import epochs
 from jfed.core.errors import require

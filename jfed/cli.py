@@ -10,7 +10,19 @@ import tyro
 from rich.console import Console
 
 from jfed.commands import (
-    check, claims, contents, data, diff, export, plot, report, run, show, studyfile, table, variance,
+    check,
+    claims,
+    contents,
+    data,
+    diff,
+    export,
+    plot,
+    report,
+    run,
+    show,
+    studyfile,
+    table,
+    variance,
 )  # fmt: skip
 from jfed.commands.mistakes import in_words
 from jfed.core.version import __version__
@@ -33,9 +45,9 @@ def main() -> None:
         sys.exit(f"error: Results are named without a flag, and the file to write with --out: {export.USAGE}.")
     with in_words():
         file = studyfile.asked(sys.argv[2:]) if sys.argv[1:2] == ["run"] else None
-        defaults = {} if file is None else {"run": studyfile.read(file)}
+        defaults = {"run": run.Settings() if file is None else studyfile.read(file)}
     each = [
-        Annotated[module.Settings, tyro.conf.subcommand(name, **{"default": defaults[name]} if name in defaults else {})]
+        Annotated[module.Settings, tyro.conf.subcommand(name, default=defaults.get(name, tyro.MISSING_NONPROP))]
         for name, module in COMMANDS.items()
     ]
     chosen: Any = tyro.cli(

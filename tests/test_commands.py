@@ -9,12 +9,20 @@ import pytest
 
 import jfed
 from jfed import cli
+from jfed.report.figures import savers
 
 
 def run(monkeypatch, capsys, *arguments):
     monkeypatch.setattr(sys, "argv", ["jfed", *map(str, arguments)])
     cli.main()
     return capsys.readouterr().out
+
+
+@pytest.fixture(autouse=True)
+def without_figures(monkeypatch):
+    """Draw figures without saving them, which takes most of the time."""
+    monkeypatch.setattr(savers, "MOST", 0)
+    monkeypatch.setattr(savers.Savers, "save", lambda *a: [])
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from matplotlib import pyplot as plt
 import jfed
 from experiments import eiffel_accuracy, eiffel_budget, eiffel_fairness, eiffel_participants, eiffel_tau
 from experiments.eiffel import report
-from experiments.shared import figures
 from jfed.claims import read
+from jfed.commands import drawing
 from jfed.config import digest
 from jfed.core.errors import ConfigError
 from jfed.envs import edge
@@ -142,7 +142,7 @@ def test_what_is_measured_of_a_run():
 @pytest.mark.parametrize(("ended", "shown"), [([4, 9], 3), ([4, 10], 3), ([4, 3], 2), ([4, 0], 6), (None, 6)])
 def test_curves_over_rounds_end_where_the_last_run_does(ended, shown):
     results = xr.Dataset() if ended is None else xr.Dataset({"ended_round": ("run", ended)})
-    assert figures.until_over(results, np.array([2, 5, 10, 15, 20, 22])) == shown
+    assert drawing.until_over(results, np.array([2, 5, 10, 15, 20, 22])) == shown
 
 
 def test_curves_over_a_setting():
@@ -162,7 +162,7 @@ def test_curves_over_a_setting():
         (eiffel_fairness, {"schemes": ()}, "at least one of --schemes"),
         (eiffel_fairness, {"momentum": 0.9}, "algorithm adaptive makes plain .*: give --momentum 0 in place of 0.9."),
         (eiffel_fairness, {"minutes": -1.0}, "--minutes must be at least 0, found -1.0."),
-        (eiffel_fairness, {"seeds": 0}, "At least one seed is needed, found --seeds 0."),
+        (eiffel_fairness, {"seeds": 0}, "--seeds 0 asks for no seed: give how many"),
         (eiffel_fairness, {"budget": 0.1}, "A budget of 0.1 is too small for one round"),
         (eiffel_fairness, {"power": (1.0, 0.0)}, "A client's compute power must be positive, found"),
         (eiffel_fairness, {"num_clients": 0}, "There must be at least one client, found K = 0."),

@@ -23,7 +23,7 @@ from experiments import (
 from experiments.e3cs import training
 from experiments.eiffel import report
 from experiments.shared.common import Output
-from experiments.shared.figures import by_class, class_figures, participation
+from jfed.commands.drawing import by_class, class_figures, participation
 from jfed.config import digest
 from jfed.core.errors import ConfigError
 from jfed.envs import edge, exchange, volatility, wireless

@@ -16,6 +16,7 @@ from jfed.commands import table, until
 from jfed.commands.levels import Level
 from jfed.commands.showing import Layout
 from jfed.commands.until import planned
+from jfed.report.figures import savers
 from jfed.results import journal
 
 SMALL = ("--num-clients", 12, "--cohort-size", 3, "--num-rounds", 30)
@@ -24,6 +25,8 @@ SMALL = ("--num-clients", 12, "--cohort-size", 3, "--num-rounds", 30)
 @pytest.fixture(autouse=True)
 def without_figures(monkeypatch):
     """Write tables without figures, which take most of the time."""
+    monkeypatch.setattr(savers, "MOST", 0)
+    monkeypatch.setattr(savers.Savers, "save", lambda *a: [])
     monkeypatch.setattr(table, "Layout", lambda *a, **k: replace(Layout(*a, **k), figures=False))
 
 
@@ -170,6 +173,8 @@ def test_more_seeds_until_decided(told, tmp_path):
     assert "6 seeds: fedcs (oracle) better; 1 undecided." in said and "12 seeds:" in said
     written = pd.read_csv(out / "tables" / "num_succeeded.csv").set_index("scheme")
     assert written["n"].to_dict() == {"fedcs (oracle)": 6, "round-robin": 12}
+    runs = pd.read_csv(out / "tables" / "per_run.csv")
+    assert runs.scheme.value_counts().to_dict() == {"uniform": 12, "fedcs (oracle)": 6, "round-robin": 12}
     (plan,) = json.loads((out / "tables" / "looks.json").read_text())["plans"].values()
     assert plan["looks"] == [6, 12] and plan["baseline"] == "uniform" and plan["after"] == []
     for flags in ((), ("--out", tmp_path / "elsewhere")):  # the results know their plan: no run is missing

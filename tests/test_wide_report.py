@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from experiments.shared.training_report import ACCURACIES, Study, target_name
-from experiments.shared.wide_report import wide_report
+from jfed.commands.study import ACCURACIES, Study, target_name
+from jfed.commands.wide import wide_report
 
 STUDY = Study(
     name="x", settings=("partition", "k"), metrics={"cep": "Participation"} | ACCURACIES,

@@ -7,8 +7,8 @@ import pandas as pd
 import xarray as xr
 
 from experiments.shared.common import Output
-from experiments.shared.figures import by_scheme
 from jfed.analysis import lines, stacked_lines
+from jfed.commands.drawing import by_scheme
 
 Ideal = Mapping[int, tuple[xr.Dataset, np.ndarray, np.ndarray]]
 FIRST = 5  # channels of Fig. 1

@@ -4,18 +4,15 @@ Each combination of partition, algorithm and cohort size is a setting with table
 setting, all schemes get the same data, initial models, minibatches and failures on each seed.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import xarray as xr
-from matplotlib.figure import Figure
 
-from experiments.shared.figures import class_figures, names, participation
 from experiments.shared.training import Settings as Shared
 from experiments.shared.training import further, run
-from experiments.shared.training_report import ACCURACIES, Study
 from jfed import catalog
+from jfed.commands.study import ACCURACIES, Study, usual_figures
 from jfed.config import Config
 from jfed.core.errors import require
 from jfed.core.members import Mode
@@ -83,13 +80,6 @@ def columns(results: xr.Dataset) -> dict[str, Any]:
     return {"mode": results["mode"].values, "cep": results["num_succeeded"].values.sum(1)}
 
 
-def figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
-    """Draw Figs. 3 and 4 from training runs."""
-    words = f"Success ratio and participation ({title})"
-    drawn = {"participation": participation(results, order, words, names(points))}
-    return drawn | class_figures(results, order, points, f"Selections ({title})")
-
-
 def study(name: str) -> Study:
     """Return the description of the report on a data set."""
     names = {"emnist_letters": "emnist_e3cs", "cifar10": "cifar_e3cs"}
@@ -98,7 +88,7 @@ def study(name: str) -> Study:
         settings=("partition", "algorithm", "k"),
         metrics={"cep": "Cumulative effective participation"} | ACCURACIES,
         columns=columns,
-        figures=figures,
+        figures=usual_figures,
     )
 
 

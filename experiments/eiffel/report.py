@@ -12,10 +12,10 @@ from rich.console import Console
 
 from experiments.eiffel.settings import FLAGS, Settings
 from experiments.shared.common import Output, show
-from experiments.shared.figures import by_scheme, names
 from experiments.shared.training import computed
-from experiments.shared.training_report import Study, in_words, per_run
 from jfed.analysis import compare, compare_levels, lines, stacked_lines, summarise, summary_table, wide_table
+from jfed.commands.drawing import by_scheme, names
+from jfed.commands.study import Study, in_words, per_run
 from jfed.config import digest
 from jfed.core.errors import require
 from jfed.measures.fairness import fairness
@@ -172,8 +172,7 @@ def side_by_side(
         show(table, console)
 
 
-def written(runs: pd.DataFrame, settings: Settings) -> str:
+def written(runs: pd.DataFrame, settings: Settings, output: Output) -> str:
     """Write the table of runs, and return the data set's name in titles."""
-    (settings.out / "tables").mkdir(parents=True, exist_ok=True)
-    runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
+    output.runs(runs)
     return dataset(settings.dataset, settings.data_dir).title

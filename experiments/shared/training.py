@@ -5,20 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
 import xarray as xr
 from rich.console import Console
 
 import jfed
 from experiments.shared.common import Output
-from experiments.shared.training_report import Study, setting_report, tuned_report
-from experiments.shared.wide_report import wide_report
 from jfed.algorithms import local_sgd
 from jfed.algorithms.deadline import Reading
+from jfed.commands.seeds import Seeds, listed, require_tune_seeds
+from jfed.commands.study import Study, reported, tuned_report
+from jfed.commands.wide import wide_report
 from jfed.config import Training
 from jfed.core.errors import require
-from jfed.paths import parse_axes, parse_settings, require_tune_seeds
-from jfed.results.load import part, swept
+from jfed.paths import parse_axes, parse_settings
 from jfed.runner.feed import dataset
 from jfed.sweep import Point, changed, coordinate, product
 
@@ -36,7 +35,7 @@ class Settings:
             and clients.
         model: a name that `jfed list` prints.
         data_dir: folder of the official files; $JFED_DATA_DIR by default.
-        seeds: number of seeds, counted from 0.
+        seeds: number of seeds (30), or which ones (0 1 5, or 0:30).
         minutes: stop cleanly after this time; the same command resumes the work.
         test_fraction: share of its images that a client keeps for testing.
         test_set: images on which accuracy is measured: those that the clients keep (reserved), or the data set's own
@@ -57,7 +56,7 @@ class Settings:
     dataset: str
     model: str
     data_dir: str | None = None
-    seeds: int = 10
+    seeds: Seeds = 10
     minutes: float | None = None
     num_rounds: int = 400
     eval_every: int = 2
@@ -106,15 +105,14 @@ def further(points: Sequence[Point], settings: Settings) -> list[Point]:
 
 def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -> xr.Dataset:
     """Compute the missing runs and return all results; the arguments are those of `run`."""
-    require(settings.seeds >= 1, f"At least one seed is needed, found --seeds {settings.seeds}.")
-    minutes = settings.minutes
+    seeds, minutes = listed(settings.seeds), settings.minutes
     require(minutes is None or minutes >= 0, f"--minutes must be at least 0, found {minutes}.")
     by_path = parse_axes(settings.sweep) | parse_settings(settings.set)
     for path in ("num_rounds", *flags):
         require(path not in by_path, f"{path} has a flag of its own here: see --help.")
     seconds = None if minutes is None else 60 * minutes
     layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
-    return jfed.run(every, range(settings.seeds), out=settings.out, data_dir=settings.data_dir, layout=layout)
+    return jfed.run(every, seeds, out=settings.out, data_dir=settings.data_dir, layout=layout)
 
 
 def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequence[str] = ()) -> None:
@@ -129,19 +127,12 @@ def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequenc
     console = Console()
     require(all(0 < t <= 1 for t in settings.targets), f"Targets are accuracies in (0, 1], found {settings.targets}.")
     axes = parse_axes(settings.sweep)
-    require_tune_seeds(settings.tune_seeds, settings.seeds, list(axes))
+    require_tune_seeds(settings.tune_seeds, listed(settings.seeds), list(axes))
     swept_names = [coordinate(path) for path in axes]
     output = Output(settings.out)  # before the runs: its processes load matplotlib meanwhile
     results = computed(settings, every, flags)
     data = dataset(settings.dataset, settings.data_dir).title
-    levels = swept(results)
-    frames = [
-        setting_report(part(results, rows), level, settings.targets, data, study, every, output, console, len(levels))
-        for level, rows in levels
-    ]
-    runs = pd.concat(frames).drop_duplicates(["scheme", *study.settings, *swept_names, "seed"])
-    (settings.out / "tables").mkdir(parents=True, exist_ok=True)
-    runs.to_csv(settings.out / "tables" / "per_run.csv", index=False, float_format="%.6g")
+    runs = reported(results, settings.targets, data, study, every, output, console)
     wide_report(runs, settings.targets, swept_names, data, study, output, console)
     if axes:
         tuned_report(runs, swept_names, settings.tune_seeds, data, study, output, console)

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from jfed.commands.reading import Reading
 from jfed.core.errors import require
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Level:
         notes: notes on its runs.
     """
 
-    frame: pd.DataFrame
+    frame: "pd.DataFrame"
     baseline: str | None
     title: str
     stem: str

@@ -1,85 +1,130 @@
-"""`jfed run`: a comparison of schemes from the command line, without training."""
+"""`jfed run`: a study of one's own from the command line, with training or without."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console
 
-from jfed.commands import table, until
+from jfed.commands import studyfile, table, until
 from jfed.commands.choices import Choices
+from jfed.commands.flags import Settings as Settings
 from jfed.commands.plans import under_plan
+from jfed.commands.seeds import listed, require_tune_seeds
 from jfed.core.errors import require
-from jfed.paths import parse_axes, parse_settings, require_tune_seeds
+from jfed.paths import parse_axes, parse_settings
 
-
-@dataclass(frozen=True)
-class Settings:
-    """Compare schemes without training.
-
-    Attributes:
-        schemes: names that `jfed list` prints, with a number in place of NUMBER.
-        mode: faithful (as published) or corrected, for schemes that have both.
-        seeds: number of seeds.
-        num_clients: number of clients.
-        cohort_size: clients selected per round.
-        num_rounds: number of rounds.
-        world: a name that `jfed list` prints; change its settings with --set environment.NAME=VALUE.
-        metric: score to compare, summed over rounds: models that return, or simulated time (less is better).
-        set: further settings by path, such as eval_every=10 or selector.eta=0.1.
-        sweep: settings with several values, such as selector.eta=0.1,0.5 cohort_size=10,20; all combinations are run.
-        tune_seeds: seeds on which each scheme's best point of a sweep is chosen; the other seeds report it.
-        until_decided: add seeds at planned looks, for each scheme until it is decided, in place of --seeds.
-        max_seeds: number of seeds at which --until-decided ends, by default 200; with --looks, their last is the end.
-        looks: numbers of seeds at which --until-decided looks; by default five, up to --max-seeds.
-        load: Python files with your own schemes and worlds, whose names then work in all flags.
-        out: folder for the results.
-    """
-
-    schemes: tuple[str, ...] = ("uniform", "fedcs", "e3cs-0.5")
-    mode: str = "faithful"
-    seeds: int = 30
-    num_clients: int = 100
-    cohort_size: int = 20
-    num_rounds: int = 2500
-    world: str = "volatility"
-    metric: Literal["num_succeeded", "round_time_s"] = "num_succeeded"
-    set: tuple[str, ...] = ()
-    sweep: tuple[str, ...] = ()
-    tune_seeds: tuple[int, ...] = ()
-    until_decided: bool = False
-    max_seeds: int | None = None
-    looks: tuple[int, ...] = ()
-    load: tuple[Path, ...] = ()
-    out: Path = Path("out/run")
+COLUMNS = {"test_accuracy": "final_accuracy", "test_loss": "final_loss"}  # of the table of runs, where not the metric's
+WORDS = {
+    "test_accuracy": "Test accuracy after the last round",
+    "test_loss": "Test loss after the last round",
+    "num_succeeded": "Models that returned",
+    "round_time_s": "Simulated time, seconds",
+}
 
 
 def main(settings: Settings, console: Console) -> None:
-    """Run the schemes and print tables that compare them."""
+    """Run the schemes, print tables that compare them, and write the figures and the table of runs."""
     import jfed
+    from jfed.commands.learning import config, with_defaults
     from jfed.runner.host import setup
-    from jfed.sweep import changed, coordinate
+    from jfed.sweep import changed
 
-    if settings.until_decided:
-        require(not settings.sweep, "--until-decided adds seeds to each scheme, not to each point of a --sweep.")
-        require(len(settings.schemes) > 1, "--until-decided compares schemes: name at least two.")
-    require(
-        settings.until_decided or (not settings.looks and settings.max_seeds is None),
-        "--looks and --max-seeds are those of --until-decided.",
-    )
-    looks = until.planned(settings.max_seeds, settings.looks) if settings.until_decided else ()
+    settings = with_defaults(settings)
+    looks, further, what = _looks(settings), settings.further, settings.what
+    seeds, axes = listed(settings.amount.seeds), parse_axes(further.sweep)
+    require_tune_seeds(further.tune_seeds, seeds, list(axes))
     setup()
-    base = jfed.Config(settings.num_clients, settings.cohort_size, settings.num_rounds, environment=settings.world)
-    axes = parse_axes(settings.sweep)
-    require_tune_seeds(settings.tune_seeds, settings.seeds, list(axes))
-    points = changed(jfed.methods(base, settings.schemes, settings.mode), parse_settings(settings.set))  # type: ignore[arg-type]
-    baseline = points[0].coords["method"]
-    if settings.until_decided:
-        until.until_decided(points, settings.metric, looks, settings.out, console)
+    points = jfed.methods(config(settings), what.schemes, what.mode)  # type: ignore[arg-type]
+    points = jfed.product(changed(points, parse_settings(further.set)), axes)
+    minutes = settings.amount.minutes
+    layout = jfed.Layout(block_size=settings.amount.block_size, max_seconds=None if minutes is None else 60 * minutes)
+    how = {"layout": layout, "data_dir": settings.training.data_dir}
+    if settings.dry_run:
+        from jfed.commands.dry import tell
+
+        tell(points, range(looks[0]) if looks else seeds, settings.results.out, how, console)
         return
-    choices = Choices(metric=(settings.metric,), baseline=baseline)
-    under_plan(settings.metric, choices, settings.out / "tables")
-    results: Any = jfed.run(jfed.product(points, axes), range(settings.seeds), out=settings.out)
-    over = tuple(coordinate(path) for path in axes) if settings.tune_seeds else ()
-    asked = table.Settings(settings.out, choices, tune_over=over, tune_seeds=settings.tune_seeds)
-    table.show_tables(results, settings.out, asked, console)
+    _study(settings, points, seeds, looks, how, console)
+
+
+def _study(
+    settings: Settings, points: Sequence[Any], seeds: Sequence[int], looks: tuple[int, ...], how: dict[str, Any],
+    console: Console,
+) -> None:  # fmt: skip
+    """Compute the missing runs, then print and write everything."""
+    import jfed
+    from jfed.commands.output import Output
+    from jfed.results.load import combine
+    from jfed.runner.units import ask
+    from jfed.sweep import coordinate
+
+    out, metrics, further = settings.results.out, settings.results.metric, settings.further
+    require(len(points) > 0, "Give at least one of --schemes.")
+    ask(points, range(looks[-1]) if looks else seeds, **how)  # refuses what cannot be run before anything is written
+    choices = Choices(metric=metrics, baseline=points[0].coords["method"])
+    for metric in () if looks else metrics:
+        under_plan(metric, choices.of(metric), out / "tables")
+    output = Output(out)  # before the runs: its processes load matplotlib meanwhile
+    file, before = studyfile.write(settings), _tables(out)
+    if looks:
+        had = until.until_decided(points, metrics[0], looks, out, console, **how)
+        each = [(point, range(had[point.coords["method"]])) for point in points]
+        results = combine([jfed.run([point], own, out=out, progress=False, **how) for point, own in each])
+    else:
+        results: Any = jfed.run(points, seeds, out=out, **how)
+        over = tuple(coordinate(path) for path in parse_axes(further.sweep)) if further.tune_seeds else ()
+        asked = table.Settings(out, choices, tune_over=over, tune_seeds=further.tune_seeds)
+        table.show_tables(results, out, asked, console)
+    output.files.extend(path for path, date in _tables(out).items() if before.get(path) != date)
+    _report(results, points, settings, output, console)
+    output.tell(console)
+    console.print(f"Study    {file}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _tables(out: Path) -> dict[Path, int]:
+    """Return the files of tables that there are, with their dates."""
+    return {path: path.stat().st_mtime_ns for path in (out / "tables").glob("*") if path.suffix != ".json"}
+
+
+def _looks(settings: Settings) -> tuple[int, ...]:
+    """Return the numbers of seeds at which to look, after checking the flags on them; none without --until-decided."""
+    amount, further = settings.amount, settings.further
+    minutes = amount.minutes
+    require(minutes is None or 0 <= minutes < math.inf, f"--minutes must be finite and at least 0, found {minutes}.")
+    if amount.until_decided:
+        require(not further.sweep, "--until-decided adds seeds to each scheme, not to each point of a --sweep.")
+        require(len(settings.what.schemes) > 1, "--until-decided compares schemes: name at least two.")
+        require(len(settings.results.metric) == 1, "--until-decided decides by one --metric.")
+        return until.planned(amount.max_seeds, amount.looks)
+    require(not amount.looks and amount.max_seeds is None, "--looks and --max-seeds are those of --until-decided.")
+    return ()
+
+
+def _report(results: Any, points: Sequence[Any], settings: Settings, output: Any, console: Console) -> None:
+    """Print and write the tables on targets, the figures and the table of runs."""
+    from jfed.commands.study import Study, reported, usual_figures
+    from jfed.runner.feed import dataset
+
+    learning = settings.training
+    decided_by = () if settings.amount.until_decided else settings.results.metric
+    study = Study(
+        name="run",
+        settings=(),
+        metrics={COLUMNS.get(metric, metric): WORDS[metric] for metric in decided_by},
+        columns=_columns,
+        figures=usual_figures,
+        lower_is_better=("final_loss", "round_time_s"),
+        tables=False,
+    )
+    data = "no training" if learning.dataset is None else dataset(learning.dataset, learning.data_dir).title
+    reported(results, learning.targets, data, study, points, output, console)
+
+
+def _columns(results: Any) -> dict[str, Any]:
+    """Return the columns that the table of runs has beside those on models."""
+    from jfed.analysis import jain
+
+    sums = {name: results[name].values.astype(float).sum(1) for name in ("num_succeeded", "round_time_s")}
+    return {"mode": results["mode"].values, **sums, "jain": jain(results["times_selected"].values)}

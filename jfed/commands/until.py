@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from rich.console import Console
 
 from jfed.commands.choices import Choices
@@ -43,7 +42,9 @@ def planned(max_seeds: int | None, looks: tuple[int, ...]) -> tuple[int, ...]:
     return looks
 
 
-def until_decided(points: Sequence[Any], metric: str, looks: tuple[int, ...], out: Path, console: Console) -> None:
+def until_decided(
+    points: Sequence[Any], metric: str, looks: tuple[int, ...], out: Path, console: Console, **how: Any
+) -> dict[str, int]:
     """Run all schemes to the first look, then the undecided ones to the next, and print the last table.
 
     Args:
@@ -52,7 +53,13 @@ def until_decided(points: Sequence[Any], metric: str, looks: tuple[int, ...], ou
         looks: numbers of seeds at which to look, increasing.
         out: folder for the results.
         console: where to print.
+        how: further arguments of `jfed.run`.
+
+    Returns:
+        the number of seeds of each scheme, by its name among the points.
     """
+    import pandas as pd
+
     import jfed
     from jfed import analysis
 
@@ -61,9 +68,11 @@ def until_decided(points: Sequence[Any], metric: str, looks: tuple[int, ...], ou
     memory = out / "tables"
     under_plan(metric, choices, memory)
     frames: dict[str, pd.DataFrame] = {}
+    had: dict[str, int] = {}
     rest, level, found = list(points), None, None
     for n in looks:
-        results = jfed.run(rest, range(n), out=out)
+        results = jfed.run(rest, range(n), out=out, **how)
+        had |= {point.coords["method"]: n for point in rest}
         (level,) = of_results(results, metric, baseline, ())
         frames |= {str(scheme): part for scheme, part in level.frame.groupby("scheme", sort=False)}
         whole = pd.concat(list(frames.values()), ignore_index=True)
@@ -79,6 +88,7 @@ def until_decided(points: Sequence[Any], metric: str, looks: tuple[int, ...], ou
             break
     assert level is not None
     show([level], metric, choices, Layout(folder=memory, memory=memory), console)
+    return had
 
 
 def _labels(results: Any) -> Any:

@@ -73,6 +73,12 @@ def begun(folder: Path) -> Any:
     return found if isinstance(found, dict) and isinstance(found.get("runs"), list) else None
 
 
+def reached(out: Path, unit_id: str) -> int:
+    """Return the round of a unit's newest checkpoint, which may turn out to be unusable; 0 if it has none."""
+    files = store.checkpoint_folder(out, unit_id).glob("*.npz")
+    return max((int(path.stem) for path in files if path.stem.isdecimal()), default=0)
+
+
 def save(folder: Path, round: int, arrays: Mapping[str, np.ndarray]) -> None:
     """Write a checkpoint and remove all but the newest `KEEP`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from jfed.runner.identity import Run, called, coordinates, say_changes
 from jfed.runner.leave import Leaving, until
 from jfed.runner.specs import Layout
 from jfed.runner.units import Asked, Unit, ask, blocks
-from jfed.runner.watch import Watch
+from jfed.runner.watch import Watch, resuming
 from jfed.sweep import Point, listed
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ def run(
     out = store.prepare(Path(out))
     host = Host(out, layout, leaving, names)
     known = _known(host, runs)
-    if _missing(runs, known, layout):
+    if not _missing(runs, known, layout):
+        _say(resuming(out, len(runs), len(runs), 0, ()), progress)
+    else:
         with store.lock(out):
             known = _known(host, runs)
             say_changes(_missing(runs, known, layout), known.kinds)
@@ -111,6 +114,11 @@ def _missing(runs: Sequence[Run], known: index.Index, layout: Layout) -> list[Ru
     return [run for run in runs if known.place(run.id, layout.record_selected) is None]
 
 
+def _say(sentence: str, progress: bool) -> None:
+    if sentence and progress:
+        print(sentence, file=sys.stderr, flush=True)
+
+
 def _needless(folder: Path, known: index.Index) -> bool:
     """Return whether a folder of checkpoints cannot be resumed or holds only finished runs."""
     block = checkpoint.begun(folder)
@@ -128,9 +136,12 @@ def _compute_missing(
     }
     found = [block for folder in sorted(host.out.glob("checkpoints/*")) if (block := checkpoint.begun(folder))]
     try:
-        units = [blocks(group, host.layout, done, found) for group in groups]
+        units, runs = [blocks(group, host.layout, done, found) for group in groups], sum(len(g.runs) for g in groups)
+        begun = {unit: r for group in units for unit in group if (r := checkpoint.reached(host.out, unit.id))}
+        many = sum(len(unit.runs) for unit in begun)
+        _say(resuming(host.out, runs, len(done), many, [*begun.values()]), progress)
         with host.leaving:
-            _compute_all(units, host, sum(len(group.runs) for group in groups), progress)
+            _compute_all(units, host, runs, progress)
     finally:
         for path, part in host.parts.items():
             known.add(path, part)

@@ -11,6 +11,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 CHUNK_S = 10.0  # duration of a chunk, so that progress and Ctrl-C need not wait long
 GROWTH = 32  # a chunk is at most so many times as long as the last: one quick round may be a fluke
 LINE_S = 60.0  # between two lines in a log
+LONG_S = 600.0  # a command that takes longer says so as soon as it can tell
+SURE_S = 1.0  # of measured rounds, after which it can
 
 
 class Pace:
@@ -39,7 +41,8 @@ class Watch:
 
     Work is counted in rounds of a batch of units, as a batch that leaves devices idle takes as long. The time left is
     that of the remaining work at the rate so far (of this compile group, if it has one yet), plus the mean compile
-    time for each group to come. First chunks, which compile, do not count for rates.
+    time for each group to come. First chunks, which compile, do not count for rates. A command that will take long says
+    so once.
     """
 
     def __init__(self, work: Sequence[int], runs: int, runs_done: int, show: bool) -> None:
@@ -56,7 +59,7 @@ class Watch:
         self._told = self._started - 0.8 * LINE_S  # the first line soon
         console = Console(stderr=True)
         columns = (SpinnerColumn(), BarColumn(10), TextColumn("{task.description}"))
-        self._show = show
+        self._show, self._warned = show, False
         live = console.is_terminal or console.is_jupyter
         self._bar = Progress(*columns, console=console) if show and live else None
         self._task = self._bar.add_task("", total=sum(work)) if self._bar else None
@@ -108,7 +111,8 @@ class Watch:
             return None
         overall = seconds / work
         own = self._measured[0] / self._measured[1] if self._measured[1] else overall
-        compiling = len(self._ahead) * sum(self._compiled) / len(self._compiled)
+        programs = len(self._ahead) + (self._since is None)
+        compiling = programs * sum(self._compiled) / len(self._compiled)
         return self._left * own + sum(self._ahead) * overall + compiling
 
     def __str__(self) -> str:
@@ -116,14 +120,48 @@ class Watch:
         return f"{where}, {self._runs_done} of {self._runs} runs done"
 
     def _tell(self) -> None:
-        left = self.seconds_left()
-        text = str(self) + (f", about {duration(left)} left" if left else "")
+        left, now = self.seconds_left(), time.monotonic()
+        self._warn(left)
+        compiling = f"{self._label}: compiling, {self._runs_done} of {self._runs} runs done"
+        text = compiling if self._since is None else str(self)
+        text += f", about {duration(left)} left" if left is not None and left >= 1 else ""
         if self._bar and self._task is not None:
             total = self._bar.tasks[0].total or 0
             self._bar.update(self._task, completed=total - self._left - sum(self._ahead), description=text)
-        elif self._show and left and time.monotonic() - self._told >= LINE_S:
-            self._told = time.monotonic()
+        elif self._show and now - self._told >= LINE_S:
+            self._told = now
             print(text, file=sys.stderr, flush=True)
+
+    def _warn(self, left: float | None) -> None:
+        """Say once, as soon as rounds have been measured, that the command will take long."""
+        if self._warned or not self._show or left is None or self._before[0] + self._measured[0] < SURE_S:
+            return
+        self._warned = True
+        if left > LONG_S:
+            text = f"This takes about {duration(left)}. Ctrl-C stops it cleanly; the same command resumes."
+            if self._bar:
+                self._bar.console.print(text, highlight=False, markup=False)
+            else:
+                print(text, file=sys.stderr, flush=True)
+
+
+def resuming(out: object, runs: int, done: int, begun: int, rounds: Sequence[int]) -> str:
+    """Return the sentence with which a command resumes a study; "" if nothing of it was begun.
+
+    Args:
+        out: folder of the results.
+        runs: all runs.
+        done: those that are finished.
+        begun: those that have a checkpoint.
+        rounds: rounds of the checkpoints.
+    """
+    if done == runs:
+        return f"All {runs} runs are in {out} already: nothing is left to compute."
+    if not done and not begun:
+        return ""
+    where = f"{min(rounds)} to {max(rounds)}" if len(set(rounds)) > 1 else f"{max(rounds, default=0)}"
+    after = f", {begun} continue after round {where}" if begun else ""
+    return f"Resuming {out}: {done} of {runs} runs are done{after}."
 
 
 def duration(seconds: float) -> str:

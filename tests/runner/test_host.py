@@ -26,13 +26,13 @@ from pathlib import Path
 from rich.console import Console
 import jax
 import jax.numpy as jnp
-from jfed.commands import run
+from jfed.commands import flags, run
 jnp.zeros(3).block_until_ready()
 before = jax.device_count()
 for cores in 1, 4, 8:
     os.sched_getaffinity = lambda pid: set(range(cores))
     small = {"seeds": 2, "num_clients": 4, "cohort_size": 2, "num_rounds": 2, "out": Path(sys.argv[1], str(cores))}
-    run.main(run.Settings(schemes=("uniform",), **small), Console())
+    run.main(flags.changed(flags.Settings(), schemes=("uniform",), **small), Console())
     assert jax.device_count() == before
 """
 

@@ -3,7 +3,7 @@
 import pytest
 
 from jfed.runner import watch
-from jfed.runner.watch import Pace, Watch, duration
+from jfed.runner.watch import Pace, Watch, duration, resuming
 
 
 @pytest.fixture
@@ -57,6 +57,7 @@ def test_the_time_left_counts_all_that_is_left_and_no_compiling_as_a_rate(clock)
     assert seen.seconds_left() == pytest.approx(10 * 2 + 50)
     seen.unit(2)
     seen.group("b", 10, 10)
+    assert seen.seconds_left() == pytest.approx(10 * 2 + 50)  # it is still to be compiled
     clock.now += 50
     seen.chunk(1, 1)
     assert seen.seconds_left() == pytest.approx(9 * 2)  # at the rate seen so far
@@ -82,6 +83,50 @@ def test_a_log_gets_a_line_now_and_then(clock, capsys):
             clock.now += 5
             silent.chunk(t, 1)
     assert capsys.readouterr().err == ""
+
+
+def told(clock, capsys, seconds_per_round, rounds=100):
+    """Return the lines of a log of one compile group whose compilation takes 100 s."""
+    with Watch([rounds], runs=2, runs_done=0, show=True) as seen:
+        clock.now += 20
+        seen.group("uniform", rounds, rounds)
+        clock.now += 100
+        for t in range(1, rounds + 1):
+            seen.chunk(t, 1)
+            clock.now += seconds_per_round
+    return capsys.readouterr().err.splitlines()
+
+
+def test_nothing_is_said_to_be_left_while_a_program_compiles(clock, capsys):
+    assert told(clock, capsys, 0.001)[0] == "uniform: compiling, 0 of 2 runs done"
+    with Watch([1, 1], runs=2, runs_done=0, show=True) as seen:
+        for _ in range(2):
+            seen.group("uniform", 1, 1)
+            clock.now += 0.1
+            seen.chunk(1, 1)
+            clock.now += 60
+            seen.unit(1)
+    assert "about 0 s left" not in capsys.readouterr().err
+
+
+def test_a_command_that_takes_long_says_so_once(clock, capsys):
+    sentence = "This takes about 16 min. Ctrl-C stops it cleanly; the same command resumes."
+    assert told(clock, capsys, 10.0).count(sentence) == 1
+    assert not [line for line in told(clock, capsys, 5.0) if line.startswith("This takes")]
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        ((4, 0, 0, ()), ""),
+        ((4, 4, 0, ()), "All 4 runs are in out already: nothing is left to compute."),
+        ((4, 1, 0, ()), "Resuming out: 1 of 4 runs are done."),
+        ((4, 1, 2, (7, 7)), "Resuming out: 1 of 4 runs are done, 2 continue after round 7."),
+        ((4, 0, 3, (9, 7)), "Resuming out: 0 of 4 runs are done, 3 continue after round 7 to 9."),
+    ],
+)
+def test_a_resumed_study_says_so(state, sentence):
+    assert resuming("out", *state) == sentence
 
 
 def test_a_terminal_gets_a_bar(monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""Reports of experiments with training: the table of runs, and tables and figures of each setting."""
+"""Reports of studies: the table of runs, and tables and figures of each setting."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +10,6 @@ import xarray as xr
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from experiments.shared.common import Output, show
-from experiments.shared.figures import accuracy, names
 from jfed.analysis import (
     arrivals,
     compare,
@@ -21,9 +19,12 @@ from jfed.analysis import (
     summarise,
     summary_table,
 )
+from jfed.commands.drawing import accuracy, class_figures, names, participation
+from jfed.commands.levels import said_once
+from jfed.commands.output import Output, show
 from jfed.comparisons.tuning import choose
 from jfed.report.targets import first_reached, targets_table
-from jfed.results.load import company, schemes
+from jfed.results.load import company, part, schemes, swept
 from jfed.sweep import Point
 
 ACCURACIES = {
@@ -43,6 +44,7 @@ class Study:
         columns: function of the results that returns further columns of the table of runs.
         figures: function of (results, schemes, title of the setting, points) that returns further figures, by stem.
         lower_is_better: metrics of which less is better.
+        tables: whether the comparisons are printed and written, and not only drawn.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Study:
     columns: Callable[[xr.Dataset], dict[str, Any]]
     figures: Callable[[xr.Dataset, Sequence[str], str, Sequence[Point]], dict[str, Figure]]
     lower_is_better: tuple[str, ...] = ()
+    tables: bool = True
 
 
 def target_name(target: float) -> str:
@@ -63,25 +66,64 @@ def per_run(
 ) -> pd.DataFrame:
     """Return one row per run, schemes in the given order; rounds to a target are inf where it was never reached.
 
-    `extra` names further coordinates that become columns.
+    `extra` names further coordinates that become columns. Without training there are no columns on models.
     """
-    values, evaluated = results["test_accuracy"].values, results["eval_round"].values
-    last10 = values[:, evaluated > evaluated[-1] - 10].mean(1)  # NaN if the model broke
     columns: dict[str, Any] = {
         "experiment": study.name,
         "scheme": schemes(results),
         **{name: results[name].values for name in (*study.settings, *extra, "dataset", "seed")},
         "num_rounds": results.sizes["round"],
         **study.columns(results),
-        "final_accuracy": values[:, -1],
-        "last10_accuracy": last10,
-        "final_loss": results["test_loss"].values[:, -1],
-        **{target_name(t): first_reached(evaluated, values, t) for t in targets},
+        **(_of_models(results, targets) if "test_accuracy" in results else {}),
         **company(results),
     }
     frame = pd.DataFrame(columns)
     rank = frame.scheme.map({s: i for i, s in enumerate(order)})
     return frame.iloc[np.argsort(rank, kind="stable")]
+
+
+def _of_models(results: xr.Dataset, targets: Sequence[float]) -> dict[str, Any]:
+    values, evaluated = results["test_accuracy"].values, results["eval_round"].values
+    return {
+        "final_accuracy": values[:, -1],
+        "last10_accuracy": values[:, evaluated > evaluated[-1] - 10].mean(1),  # NaN if the model broke
+        "final_loss": results["test_loss"].values[:, -1],
+        **{target_name(t): first_reached(evaluated, values, t) for t in targets},
+    }
+
+
+def usual_figures(results: xr.Dataset, order: Sequence[str], title: str, points: Sequence[Point]) -> dict[str, Figure]:
+    """Draw how many models return and which clients are selected: Figs. 3 and 4 of E3CS."""
+    words = f"Success ratio and participation ({title})"
+    drawn = {"participation": participation(results, order, words, names(points))}
+    return drawn | class_figures(results, order, points, f"Selections ({title})")
+
+
+def reported(
+    results: xr.Dataset, targets: Sequence[float], data: str, study: Study, every: Sequence[Point], output: Output,
+    console: Console,
+) -> pd.DataFrame:  # fmt: skip
+    """Write tables and figures of each combination of swept settings, and the table of runs, which is returned.
+
+    Args:
+        results: from `run`.
+        targets: accuracies for the rounds until they are reached.
+        data: name of the data set in titles.
+        study: description of the report.
+        every: the points of the results.
+        output: where to write.
+        console: where to print.
+    """
+    levels = swept(results)
+    frames = [
+        setting_report(part(results, rows), level, targets, data, study, every, output, console, len(levels))
+        for level, rows in levels
+    ]
+    over = sorted({name for level, _ in levels for name in level} - set(study.settings))
+    runs = pd.concat(frames)
+    runs = runs.drop_duplicates([name for name in ("scheme", *study.settings, *over, "seed") if name in runs])
+    output.runs(runs)
+    return runs
 
 
 def setting_report(
@@ -90,10 +132,11 @@ def setting_report(
 ) -> pd.DataFrame:  # fmt: skip
     """Write tables and figures of one of `num_settings` settings, and return its rows of the table of runs."""
     fixed = {name: results[name].values[0] for name in study.settings}
-    further = {name: value for name, value in level.items() if name not in (*study.settings, "dataset", "world")}
-    stem = "_".join([*map(_stem, fixed.items()), *(f"{name}_{value}" for name, value in further.items())])
-    title = setting_title(data, fixed, results.sizes["client"])
-    title = ", ".join([title, *(f"{name} = {value}" for name, value in further.items())])
+    further = {name: value for name, value in said_once(level).items() if name not in study.settings}
+    words = [*map(_stem, fixed.items()), *(f"{name}_{value}" for name, value in further.items())]
+    stem = "".join(f"_{word}" for word in words)
+    title = setting_title(str(further.get("dataset", data)), fixed, results.sizes["client"])
+    title = ", ".join([title, *(f"{name} = {value}" for name, value in further.items() if name != "dataset")])
 
     known = names(every)
     label = {str(m): s for m, s in zip(results["method"].values, schemes(results), strict=True)}
@@ -103,27 +146,40 @@ def setting_report(
     if targets:
         columns = [target_name(t) for t in targets]
         table = targets_table(frame, columns, horizon, f"Rounds to accuracy ({title})")
-        output.table(table, f"rounds_to_accuracy_{stem}")
+        output.table(table, f"rounds_to_accuracy{stem}")
         show(table, console)
         _times(frame, targets, horizon, output, title, stem, next(iter(study.metrics)), known)
     alone = [f"One of {num_settings} settings, each corrected by itself."] if num_settings > 1 else []
-    measured = {metric: words for metric, words in study.metrics.items() if metric in frame}
-    for metric, words in measured.items() if len(order) > 1 else ():
-        higher = metric not in study.lower_is_better
-        comparisons = compare(frame, metric, baseline=order[0], higher_is_better=higher)
-        titled, primary = f"{words} ({title}, T = {horizon})", next(iter(study.metrics))
-        table = output.comparisons(comparisons, titled, f"{metric}_{stem}", primary, alone)
-        if metric != "last10_accuracy":
-            show(table, console)
-            named, about = f"{words} ({title})", words[0].lower() + words[1:]
-            output.figure(forest(comparisons, named, name=about), f"differences_{metric}_{stem}")
-            if comparisons.omnibus is not None:
-                output.figure(rank_diagram(comparisons, named, name=about), f"ranks_{metric}_{stem}")
-    for name, figure in accuracy(results, order, f"Test accuracy ({title})", known).items():
-        output.figure(figure, f"{name}_{stem}")
+    if len(order) > 1:
+        _comparisons(frame, study, order[0], title, stem, alone, output, console)
+    if "test_accuracy" in results:
+        for name, figure in accuracy(results, order, f"Test accuracy ({title})", known).items():
+            output.figure(figure, f"{name}{stem}")
     for name, figure in study.figures(results, order, title, every).items():
-        output.figure(figure, f"{name}_{stem}")
+        output.figure(figure, f"{name}{stem}")
     return frame
+
+
+def _comparisons(
+    frame: pd.DataFrame, study: Study, baseline: str, title: str, stem: str, notes: Sequence[str], output: Output,
+    console: Console,
+) -> None:  # fmt: skip
+    """Compare the schemes by each metric of the study; draw the comparisons, print them and write them."""
+    for metric, words in study.metrics.items():
+        if metric not in frame:
+            continue
+        found = compare(frame, metric, baseline=baseline, higher_is_better=metric not in study.lower_is_better)
+        drawn = metric != "last10_accuracy"
+        if study.tables:
+            titled, primary = f"{words} ({title}, T = {frame.num_rounds.iloc[0]})", next(iter(study.metrics))
+            table = output.comparisons(found, titled, f"{metric}{stem}", primary, notes)
+            if drawn:
+                show(table, console)
+        if drawn:
+            named, about = f"{words} ({title})", words[0].lower() + words[1:]
+            output.figure(forest(found, named, name=about), f"differences_{metric}{stem}")
+            if found.omnibus is not None:
+                output.figure(rank_diagram(found, named, name=about), f"ranks_{metric}{stem}")
 
 
 def _times(
@@ -140,12 +196,12 @@ def _times(
             times, horizon, xlabel="communication round", target=f"{percent} %", title=f"Arrivals ({title})",
             schemes=known,
         )  # fmt: skip
-        output.figure(picture, f"arrivals_{percent}_{stem}")
+        output.figure(picture, f"arrivals_{percent}{stem}")
         if len(times) > 1:
             compared = compare_times(frame, column, horizon, baseline=str(frame.scheme.iloc[0]))
             words = f"Rounds to {percent} %, never counting as T = {horizon} ({title})"
             alone = [f"One of {len(targets)} targets, each corrected by itself."] if len(targets) > 1 else []
-            output.comparisons(compared, words, f"rounds_to_{percent}_{stem}", primary, alone)
+            output.comparisons(compared, words, f"rounds_to_{percent}{stem}", primary, alone)
 
 
 def in_words(name: str, value: Any) -> str:
@@ -167,17 +223,17 @@ def tuned_report(
     The tune seeds choose the point and the other seeds report it; without tune seeds, all seeds do both.
     """
     groups: Any = runs.groupby(list(study.settings), sort=False)
-    for key, part in groups:
+    for key, rows in groups:
         fixed: dict[str, Any] = dict(zip(study.settings, key, strict=True))
-        choice = choose(part, "final_accuracy", over, tune_seeds or None)
+        choice = choose(rows, "final_accuracy", over, tune_seeds or None)
         title = f"{ACCURACIES['final_accuracy']}, each scheme's best of {', '.join(over)}"
-        title += f" ({setting_title(data, fixed)}, T = {part.num_rounds.iloc[0]})"
+        title += f" ({setting_title(data, fixed)}, T = {rows.num_rounds.iloc[0]})"
         stem, notes = "_".join(["final_accuracy_best", *map(_stem, fixed.items())]), (choice.note, *choice.settings())
-        if part.scheme.nunique() == 1:
+        if rows.scheme.nunique() == 1:
             table = summary_table(summarise(choice.reported, "final_accuracy"), title)
             output.table(table := replace(table, notes=(*table.notes, *notes)), stem)
         else:
-            found = compare(choice.reported, "final_accuracy", baseline=str(part.scheme.iloc[0]))
+            found = compare(choice.reported, "final_accuracy", baseline=str(rows.scheme.iloc[0]))
             table = output.comparisons(found, title, stem, next(iter(study.metrics)), notes)
         show(table, console)
 

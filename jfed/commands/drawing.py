@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from jfed.analysis import box_by_class, lines, selection_heat, stacked_lines
-from jfed.config import digest
+from jfed.config import digest, normal
 from jfed.envs import volatility
 from jfed.measures.costs import against, cost_grid
 from jfed.measures.quotas import rates_so_far
@@ -31,7 +31,7 @@ def by_class(results: xr.Dataset, points: Sequence[Point]) -> tuple[str, np.ndar
     those of the results, which share a world.
     """
     own, number = set(results["config"].values.tolist()), results["client_class"].values
-    world = next(p.config.environment for p in points if digest(p.config) in own)
+    world = next(p.config.environment for p in points if digest(normal(p.config)) in own)
     if isinstance(world, volatility.Options):
         return RATE, np.asarray(world.success_rates)[number]
     return "class", number

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from experiments.shared.common import Output, show
-from experiments.shared.training_report import Study, in_words, target_name
 from jfed.analysis import compare_levels, wide_table
+from jfed.commands.output import Output, show
+from jfed.commands.study import Study, in_words, target_name
 
 
 def wide_report(
