@@ -73,7 +73,7 @@ def points(settings: Settings) -> list[Point]:
     base = Config(settings.num_clients, settings.cohort_size, settings.num_rounds, environment=world)
     names = [*SHOWN, *(TRUTH + v for v in WEIGHTS)]
     named = [Point(p.config, p.coords | {"reading": settings.reading}) for p in methods(base, names)]
-    return changed(named, parse_settings(settings.set))
+    return changed(named, parse_settings(settings.set, settings))
 
 
 def per_run(
@@ -201,7 +201,7 @@ def main(settings: Settings) -> None:
     console = Console()
     seeds = settings.seeds if settings.seeds is not None else {"paper": 100, "quick": 10}[settings.preset]
     require(seeds >= 1, f"At least one seed is needed, found {seeds}.")
-    given = parse_settings(settings.set)
+    given = parse_settings(settings.set, settings)
     for path in ("cohort_size", "num_clients", "num_rounds", "environment.reading"):
         require(path not in given, f"{path} has a flag of its own here: see --help.")
     require(

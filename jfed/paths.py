@@ -10,6 +10,7 @@ from jfed.core.errors import require
 
 NUMBERS = {"inf": math.inf, "nan": math.nan}
 FLAGS = {"environment": "world", "selector": "schemes", "average_over": "missing"}  # where the names differ
+OF_SCHEMES = ("selector.", "controller.", "training.algorithm.")  # what belongs to a scheme
 AXIS = "An axis is written PATH=VALUE,VALUE, such as selector.eta=0.1,0.5"
 SETTING = "A setting is written PATH=VALUE, such as selector.eta=0.1"
 
@@ -49,6 +50,22 @@ def parse_axes(axes: Sequence[str], fixed: Iterable[str] = ()) -> dict[str, list
     for path, values in found.items():
         require("" not in values, f"{AXIS}; an empty value was found for {path}.")
     return found
+
+
+def scheme_axes(paths: Iterable[str]) -> list[str]:
+    """Return the axes that belong to the schemes, each of which may have its own best value.
+
+    These are the settings of selector, controller and algorithm, such as `selector.eta` or a learning rate.
+    """
+    return [path for path in paths if path.startswith(OF_SCHEMES)]
+
+
+def problem_axes(paths: Iterable[str]) -> list[str]:
+    """Return the other axes: k, K, worlds, data sets, algorithms, and whatever else makes another problem.
+
+    To choose a scheme's best problem says nothing about the scheme.
+    """
+    return [path for path in paths if not path.startswith(OF_SCHEMES)]
 
 
 def require_tune_seeds(tune_seeds: Sequence[int], num_seeds: int, axes: Sequence[str]) -> None:

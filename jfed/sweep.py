@@ -14,7 +14,6 @@ from jfed.points import Point as Point
 from jfed.points import is_list, require_usable
 from jfed.points import listed as listed
 
-OF_SCHEMES = ("selector.", "controller.", "training.algorithm.")  # paths of what belongs to a scheme
 MEMBERS = ("environment", "controller", "training.dataset", "training.model", "training.algorithm")
 
 
@@ -111,22 +110,6 @@ def changed(points: Sequence[Point], delta: Mapping[str, Any]) -> list[Point]:
         Point(configs.replace(p.config, {k: v for k, v in delta.items() if configs.has(p.config, k)}), p.coords)
         for p in points
     ]
-
-
-def scheme_axes(paths: Iterable[str]) -> list[str]:
-    """Return the axes that belong to the schemes, each of which may have its own best value.
-
-    These are the settings of selector, controller and algorithm, such as `selector.eta` or a learning rate.
-    """
-    return [path for path in paths if path.startswith(OF_SCHEMES)]
-
-
-def problem_axes(paths: Iterable[str]) -> list[str]:
-    """Return the other axes: k, K, worlds, data sets, algorithms, and whatever else makes another problem.
-
-    To choose a scheme's best problem says nothing about the scheme.
-    """
-    return [path for path in paths if not path.startswith(OF_SCHEMES)]
 
 
 def listed_seeds(seeds: Iterable[int | prng.Seeds]) -> list[prng.Seeds]:

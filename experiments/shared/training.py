@@ -100,7 +100,8 @@ class Settings:
 
 def further(points: Sequence[Point], settings: Settings) -> list[Point]:
     """Return the points with the settings of --set, in all combinations of --sweep."""
-    return product(changed(points, parse_settings(settings.set)), parse_axes(settings.sweep))
+    delta = parse_settings(settings.set, settings)
+    return product(changed(points, delta), parse_axes(settings.sweep, delta))
 
 
 def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -> xr.Dataset:
@@ -109,7 +110,7 @@ def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -
     minutes = settings.minutes
     require(minutes is None or minutes >= 0, f"--minutes must be at least 0, found {minutes}.")
     by_path = parse_axes(settings.sweep) | parse_settings(settings.set)
-    for path in ("num_rounds", *flags):
+    for path in ("num_rounds", "training.dataset", *flags):
         require(path not in by_path, f"{path} has a flag of its own here: see --help.")
     seconds = None if minutes is None else 60 * minutes
     layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
