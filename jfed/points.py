@@ -56,7 +56,7 @@ def listed(points: Iterable[Point]) -> list[Point]:
     return _of_one_type(points)
 
 
-def require_usable(name: Any, also_taken: Iterable[str] = ()) -> None:
+def require_usable(name: Any) -> None:
     """Check that a coordinate can have a name.
 
     Raises:
@@ -65,7 +65,7 @@ def require_usable(name: Any, also_taken: Iterable[str] = ()) -> None:
     named = isinstance(name, str) and name.isidentifier()
     require(named, f"A coordinate needs a name of letters, digits and _, found {shown(name)}.")
     require(
-        name not in TAKEN and name not in also_taken and not name.startswith(WATCHED),
+        name not in TAKEN and not name.startswith(WATCHED),
         f"Results use the name {name!r} themselves: give points a coordinate of another name, as in"
         f' jfed.Point(config, {{"my_{name}": 1}}).',
     )
@@ -73,7 +73,8 @@ def require_usable(name: Any, also_taken: Iterable[str] = ()) -> None:
 
 def _require_true(point: Point) -> None:
     """Check that the name of a scheme, and its mode, are those of the options that the point runs."""
-    name, mode = str(point.coords.get("method", "")), str(point.coords.get("mode", "faithful"))
+    name, mode = point.coords.get("method", ""), str(point.coords.get("mode", "faithful"))
+    require(isinstance(name, str), f"The method of a point is the name of its scheme, found {shown(name)}.")
     found = catalog.untold(name, mode, point.config.selector, point.coords)
     own = catalog.label(point.config.selector) if found else ""
     other = f"call it {own!r}, or give it" if own != name and mode == "faithful" else "give it"

@@ -10,6 +10,7 @@ from jfed.config import Config
 from jfed.core import prng
 from jfed.core.errors import require, shown, unknown
 from jfed.core.members import Mode, SelectorOptions
+from jfed.core.options import require_path
 from jfed.points import Point as Point
 from jfed.points import is_list, require_usable
 from jfed.points import listed as listed
@@ -46,6 +47,7 @@ def methods(
         label = name or (catalog.canonical_name("selector", scheme) if by_name else catalog.label(options))
         own = mode if by_name and catalog.has_modes(scheme) else "faithful"
         points.append(Point(configs.replace(base, {"selector": options}), {"method": label, "mode": own}))
+    require(bool(points), "Name at least one scheme.")
     return points
 
 
@@ -64,7 +66,6 @@ def product(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[
             cannot be named after an axis, or a scheme's name determines the setting.
     """
     points, axes = _ready(points, axes)
-    _require_known(points, axes)
     swept = []
     for point in points:
         own = {path: values for path, values in axes.items() if configs.has(point.config, path)}
@@ -98,6 +99,7 @@ def changed(points: Sequence[Point], delta: Mapping[str, Any]) -> list[Point]:
     points = listed(points)
     require(isinstance(delta, Mapping), f'Changes are a mapping, such as {{"cohort_size": 10}}, found {shown(delta)}.')
     for path in delta:
+        require_path(path)
         own = {"selector"} | {f"selector.{name}" for p in points for name in catalog.set_by_name(p.config.selector)}
         told = [p for p in points if coordinate(path) in p.coords]
         require(
@@ -154,12 +156,15 @@ def _ready(
     found = {path: list(values) if is_list(values) else [] for path, values in axes.items()}
     by_name: dict[str, str] = {}
     for path, values in found.items():
+        require_path(path)
         require(bool(values), f"The axis {path} must be a list of one or more values, found {shown(axes[path])}.")
         twice = [v for i, v in enumerate(values) if isinstance(v, str | int | float | tuple) and v in values[:i]]
         require(together or not twice, f"The axis {path} has {shown(twice[0]) if twice else ''} twice.")
-        require(path != "selector", "Schemes are no axis: list them in jfed.methods (on a command line, --schemes).")
+        schemes = "Schemes and modes are no axes: list them in jfed.methods (on a command line, --schemes and --mode)."
+        require(path not in ("selector", "method", "mode"), schemes)
+        _require_known(points, [path])
         name = coordinate(path)
-        require_usable(name, ("method", "mode"))
+        require_usable(name)
         other = by_name.setdefault(name, path)
         require(other == path, f"{other} and {path} would both be called {name} in results: sweep one of them.")
     return _renamed(points, found), found

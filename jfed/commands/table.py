@@ -106,10 +106,11 @@ def show_tables(results: object, source: Path, settings: Settings, console: Cons
         many = layout.folder is not None and len(levels) > MOST_PRINTED
         printed = Console(quiet=True) if many else console
         if tune_over:
+            higher = choices.higher_is_better
+            tuned = [level.tuned(metric, tune_over, settings.tune_seeds, higher) for level in levels]
             for level in levels:
                 show_ranking(level, tune_over, metric, choices, layout, printed, settings.tune_seeds)
-            higher = choices.higher_is_better
-            levels = [level.tuned(metric, tune_over, settings.tune_seeds, higher) for level in levels]
+            levels = tuned
         show(levels, metric, choices, layout, printed, settings.horizon)
         if many:
             console.print(f"\n{metric}: the tables of {len(levels)} settings are in {layout.folder}.", highlight=False)
@@ -158,7 +159,7 @@ def _named(results: Any, source: Path, settings: Settings) -> Settings:
     settings = _with_metric(results, source, settings)
     if settings.choices.baseline:
         return settings
-    schemes = results["method"].values if results is not None else settings.csv.frame(source, None)["scheme"]
+    schemes = results["method"].values if results is not None else settings.csv.frame(source, None).get("scheme", ())
     return replace(
         settings, choices=replace(settings.choices, baseline="uniform" if "uniform" in set(schemes) else "all")
     )

@@ -30,7 +30,7 @@ class Unfinished(RuntimeError):
 
 def unknown(kind: str, name: object, choices: Iterable[str], also: str = "") -> ConfigError:
     """Return the error for an unknown name, with near matches, all choices and, in words, what is `also` possible."""
-    choices = sorted(choices)
+    choices = sorted(set(choices))
     near = _near(str(name).lower(), choices)
     hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
     others = f", or {also}" if also else ""

@@ -134,6 +134,15 @@ def require_type(value: Any, hint: Any, name: str, example: str = "") -> None:
     require(fits(value, hint), f"{name} must be {wanted}, found {shown(value)}{advice}.")
 
 
+def require_path(path: Any) -> None:
+    """Check that the dotted path of a setting is a text.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    require(isinstance(path, str), f"A setting is named by its path, such as 'selector.eta', found {shown(path)}.")
+
+
 # --------------------------------------------------------------------------------------------- static half
 
 

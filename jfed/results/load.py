@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jfed.core.errors import unknown
+from jfed.core.errors import ConfigError, shown, unknown
 from jfed.results import alike, axes, index, parts, sound, store
 from jfed.results.meaning import describe
 from jfed.results.whole import SEEDS, Row, assemble
@@ -43,6 +44,8 @@ def load(path: str | Path) -> xr.Dataset:
         FileNotFoundError: there are no results.
         ValueError: a file is damaged, or is no result.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ConfigError(f"Results are loaded from a folder or a file, found {shown(path)}.")
     path = Path(path)
     if path.is_file() and path.suffix not in ENDINGS:
         raise ValueError(f"{path} is no result: give the --out of an experiment, or one of its result files.")
