@@ -220,5 +220,5 @@ def _named(path: str, value: Any) -> Any:
     if path not in MEMBERS:
         return configs.settled(room, value)
     if isinstance(value, str):
-        return catalog.canonical_name(room, value) if value in catalog.names(room) else value
+        return value if value.endswith(".npz") else catalog.canonical_name(room, value)
     return getattr(value, "name", None) or catalog.label(configs.resolve(room, value))

@@ -127,7 +127,8 @@ def _tuned(results: Any, settings: Settings) -> tuple[str, ...]:
     from jfed.results import axes, load
 
     known = axes.paths(results)
-    varying = [name for name in load.settings(results) if scheme_axes([known.get(name, "")])]
+    own = [name for name in load.settings(results) if scheme_axes([known.get(name, "")])]
+    varying = [name for name in own if len(axes.values(results, name)) > 1]
     require(
         bool(varying) or not settings.tune_seeds,
         "--tune-seeds are for choosing: no setting of the schemes varies here, and others are named by --tune-over.",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from jfed.results import alike
 
 if TYPE_CHECKING:
@@ -34,6 +36,14 @@ def with_paths(dataset: xr.Dataset, rows: Sequence[Row]) -> xr.Dataset:
 def paths(dataset: xr.Dataset) -> Mapping[str, str]:
     """Return the path of each coordinate that stands for a setting."""
     return {str(name): column.attrs["path"] for name, column in dataset.coords.items() if "path" in column.attrs}
+
+
+def values(dataset: xr.Dataset, name: str) -> list[Any]:
+    """Return the values of a coordinate in order, without the gaps of runs that lack it."""
+    import pandas as pd
+
+    column = dataset[name].values
+    return sorted(np.unique(column[~(np.asarray(pd.isna(column)) | (column == ""))]).tolist(), key=by_value)
 
 
 def by_value(value: Any) -> tuple[bool, float, str]:

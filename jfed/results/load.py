@@ -211,7 +211,7 @@ def swept(dataset: xr.Dataset) -> list[tuple[dict[str, Any], np.ndarray]]:
     names = settings(dataset)
     values = {name: dataset[name].values for name in names}
     lacks = {name: np.asarray(pd.isna(column)) | (column == "") for name, column in values.items()}
-    known = [sorted(np.unique(column[~lacks[name]]).tolist(), key=axes.by_value) for name, column in values.items()]
+    known = [axes.values(dataset, name) for name in names]
     levels = []
     for level in itertools.product(*known):
         has = {name: values[name] == value for name, value in zip(names, level, strict=True)}
