@@ -87,7 +87,8 @@ def _split(items: Sequence[str], usage: str) -> list[tuple[str, str]]:
     for item in items:
         path, equals, text = (part.strip() for part in item.partition("="))
         require(bool(path and equals and text), f"{usage}, found {item!r}.")
-        require(path not in dict(pairs), f"{path} is given twice: write it once, as in {path}={dict(pairs).get(path)}.")
+        twice = f"{path} is given twice, as {dict(pairs).get(path)} and as {text}: write it once."
+        require(path not in dict(pairs), twice)
         pairs.append((path, text))
     return pairs
 

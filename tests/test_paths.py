@@ -83,8 +83,8 @@ def test_members_have_settings_of_the_same_names_as_flags():
 @pytest.mark.parametrize(
     ("action", "words"),
     [
-        (lambda: parse_settings(["a=1", "a=2"]), "a is given twice: write it once, as in a=1"),
-        (lambda: parse_axes(["a=1", "a=2"]), "a is given twice: write it once, as in a=1"),
+        (lambda: parse_settings(["a=1", "a=2"]), "a is given twice, as 1 and as 2: write it once"),
+        (lambda: parse_axes(["a=1", "a=2,3"]), "a is given twice, as 1 and as 2,3: write it once"),
         (lambda: parse_axes(["a=1,2"], fixed={"a": 1}), "a is both set and swept: leave it out of --set or of --sweep"),
         (lambda: parse_axes(["a=1,,2"]), "an empty value was found for a"),
         (lambda: parse_axes(["a="]), r"An axis is written PATH=VALUE,VALUE, such as selector.eta=0.1,0.5, found 'a='"),

@@ -160,7 +160,9 @@ def _named(results: Any, source: Path, settings: Settings) -> Settings:
     settings = _with_metric(results, source, settings)
     if settings.choices.baseline:
         return settings
-    schemes = results["method"].values if results is not None else settings.csv.frame(source, None).get("scheme", ())
+    runs: Any = results if results is not None else settings.csv.frame(source, None)
+    named = "scheme" if results is None else "method"
+    schemes = runs[named].values.tolist() if named in runs else []
     return replace(
         settings, choices=replace(settings.choices, baseline="uniform" if "uniform" in set(schemes) else "all")
     )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jfed.results import alike
+
+MEMBERS = ("environment", "controller", "training.dataset", "training.model", "training.algorithm")  # go by names
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,7 +30,7 @@ def with_paths(dataset: xr.Dataset, rows: Sequence[Row]) -> xr.Dataset:
             of_kind[kind] = alike.everything(row.part.kinds[kind]["what"])
         for name, value in row.coords.items():
             known = {path for path, own in of_kind[kind].items() if path.rpartition(".")[2] == name}
-            fitting = {path for path in known if _same(value, of_kind[kind][path])} or known
+            fitting = {path for path in known if path in MEMBERS or _same(value, of_kind[kind][path])}
             open_paths[name] = open_paths[name] & fitting if name in open_paths else fitting
     for name, found in open_paths.items():
         if found:
@@ -55,8 +60,10 @@ def by_value(value: Any) -> tuple[bool, float, str]:
 
 
 def _same(told: Any, own: Any) -> bool:
-    """Return whether a coordinate, a number or a text, is a setting as results store it."""
-    try:
-        return float(told) == float(own)
-    except (TypeError, ValueError):
-        return str(told) == str(tuple(own) if isinstance(own, list) else own)
+    """Return whether a coordinate, a number or a text, is a setting as results store it, as plain JSON."""
+    if isinstance(told, str) and not isinstance(own, str):
+        try:
+            told = ast.literal_eval(told)
+        except (ValueError, SyntaxError):
+            return False
+    return (repr(told) if told in (math.inf, -math.inf) else json.loads(json.dumps(told))) == own

@@ -1,11 +1,9 @@
-"""Runs whose loss exploded count as failed, and coordinates know the paths of their settings."""
+"""Runs whose loss exploded count as failed."""
 
 import numpy as np
-import pytest
 import xarray as xr
 
-from jfed.results import axes, load, sound
-from jfed.results.axes import by_value
+from jfed.results import load, sound
 
 
 def runs(losses, broken=None):
@@ -35,16 +33,3 @@ def test_diverged_and_broken_runs_have_no_score():
     frame = load.tidy(results, {"x": load.score(results, "test_loss")})
     assert frame.x.isna().tolist() == [True, *DIVERGED[1:]]
     assert not sound.diverged(runs(LOSSES, broken=[0, 0, 3, *[0] * 5]))[2]  # a broken run is told as such
-
-
-@pytest.mark.parametrize(
-    ("values", "ordered"),
-    [([10, 2, 0.5], [0.5, 2, 10]), (["inc", "10", "2"], ["2", "10", "inc"]), (["b", "a"], ["a", "b"])],
-)
-def test_settings_are_sorted_by_value(values, ordered):
-    assert sorted(values, key=by_value) == ordered
-
-
-def test_coordinates_without_a_path_stand_for_no_setting():
-    marked = runs(LOSSES).assign_coords(eta=("run", np.arange(8.0), {"path": "selector.eta"}), mine=("run", [1] * 8))
-    assert axes.paths(marked) == {"eta": "selector.eta"}
