@@ -100,7 +100,7 @@ def points(settings: Settings, study: str) -> list[Point]:
             base = Config(num_clients, n, settings.rounds(study), environment=world)
             where = {"study": study, "model_bits": bits, "num_channels": n}
             found += [Point(p.config, p.coords | where) for p in _schemes(base, study, settings)]
-    delta = parse_settings(settings.set)
+    delta = parse_settings(settings.set, settings)
     fixed = ("environment", "environment.availability", "environment.model_bits")
     for path in ("cohort_size", "num_clients", "num_rounds", "selector.quota", *fixed):
         require(path not in delta, f"{path} is part of the studies here: see --help.")

@@ -199,7 +199,7 @@ def main(settings: Settings) -> None:
     seeds = listed(default_seeds if settings.seeds is None else settings.seeds)
     rounds = settings.num_rounds if settings.num_rounds is not None else default_rounds
     base = Config(settings.num_clients, settings.cohort_size, rounds)
-    delta = parse_settings(settings.set)
+    delta = parse_settings(settings.set, settings)
     of_schemes = {path: value for path, value in delta.items() if path.startswith("selector")}
     base = changed([Point(base)], {k: v for k, v in delta.items() if k not in of_schemes})[0].config
     every = changed(points(base), of_schemes)

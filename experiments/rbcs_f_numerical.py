@@ -74,7 +74,7 @@ def points(settings: Settings) -> list[Point]:
     base = Config(settings.num_clients, settings.cohort_size, settings.num_rounds, environment=world)
     names = [*SHOWN, *(TRUTH + v for v in WEIGHTS)]
     named = [Point(p.config, p.coords | {"reading": settings.reading}) for p in methods(base, names)]
-    return changed(named, parse_settings(settings.set))
+    return changed(named, parse_settings(settings.set, settings))
 
 
 def per_run(
@@ -199,7 +199,7 @@ def main(settings: Settings) -> None:
     """Compute the missing runs, then write tables and figures."""
     console = Console()
     seeds = listed({"paper": 100, "quick": 10}[settings.preset] if settings.seeds is None else settings.seeds)
-    given = parse_settings(settings.set)
+    given = parse_settings(settings.set, settings)
     for path in ("cohort_size", "num_clients", "num_rounds", "environment.reading"):
         require(path not in given, f"{path} has a flag of its own here: see --help.")
     require(

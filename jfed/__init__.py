@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from jfed.core.members import SelectorOptions as SelectorOptions
     from jfed.core.options import as_arrays as as_arrays
     from jfed.core.options import static as static
-    from jfed.core.prng import crossed_seeds as crossed_seeds
     from jfed.core.prng import seeds as seeds
     from jfed.core.types import Cohort as Cohort
     from jfed.core.types import Costs as Costs
@@ -81,10 +80,11 @@ if TYPE_CHECKING:
     from jfed.data.options import DataOptions as DataOptions
     from jfed.engine.outcomes import outcomes as outcomes
     from jfed.models.classifier import ModelOptions as ModelOptions
+    from jfed.points import Point as Point
     from jfed.results.load import load as load
     from jfed.runner.run import run as run
     from jfed.runner.units import Layout as Layout
-    from jfed.sweep import Point as Point
+    from jfed.sweep import crossed_seeds as crossed_seeds
     from jfed.sweep import methods as methods
     from jfed.sweep import product as product
     from jfed.sweep import zipped as zipped
@@ -119,7 +119,7 @@ _HOME = {
     "Oracle": "jfed.core.types",
     "Outcome": "jfed.core.types",
     "Plan": "jfed.core.types",
-    "Point": "jfed.sweep",
+    "Point": "jfed.points",
     "Probe": "jfed.core.types",
     "Problem": "jfed.core.types",
     "Report": "jfed.core.learning",
@@ -129,7 +129,7 @@ _HOME = {
     "View": "jfed.core.types",
     "arrays": "jfed.data.arrays",
     "as_arrays": "jfed.core.options",
-    "crossed_seeds": "jfed.core.prng",
+    "crossed_seeds": "jfed.sweep",
     "load": "jfed.results.load",
     "load_file": "jfed.catalog",
     "methods": "jfed.sweep",

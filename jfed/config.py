@@ -18,7 +18,7 @@ from typing import Any, Literal
 from jfed import catalog
 from jfed.algorithms.deadline import Reading
 from jfed.core.errors import require, shown, unknown
-from jfed.core.options import hints, plain, require_type, typed
+from jfed.core.options import hints, plain, require_path, require_type, typed
 from jfed.core.types import Problem
 from jfed.data.arrays import from_file
 from jfed.data.partition import NATURAL
@@ -172,7 +172,9 @@ def replace(config: Any, delta: Mapping[str, Any]) -> Any:
         ConfigError: a path names no field, or a value does not have the field's type.
     """
     require(isinstance(delta, Mapping), f'Changes are a mapping, such as {{"cohort_size": 10}}, found {shown(delta)}.')
+    require(dataclasses.is_dataclass(config), f"Changes are made to a jfed.Config, found {shown(config)}.")
     for path, value in delta.items():
+        require_path(path)
         head, dot, last = path.rpartition(".")
         if head in ("training", "") and last in RENAMED and not has(config, path):
             _say_renamed(last)

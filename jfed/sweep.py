@@ -1,8 +1,7 @@
-"""Sweeps: lists of points (a config and the coordinates that identify it in results), by product and by zip; seeds."""
+"""Sweeps: lists of points, by product and by zip; seeds."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from jfed import catalog
@@ -11,19 +10,12 @@ from jfed.config import Config
 from jfed.core import prng
 from jfed.core.errors import require, shown, unknown
 from jfed.core.members import Mode, SelectorOptions
+from jfed.core.options import require_path
+from jfed.points import Point as Point
+from jfed.points import is_list, require_usable
+from jfed.points import listed as listed
 
-
-@dataclass(frozen=True)
-class Point:
-    """One setting of a sweep.
-
-    Attributes:
-        config: the complete config.
-        coords: coordinates that identify it in results: `method`, `mode`, and one entry per swept setting.
-    """
-
-    config: Config
-    coords: dict[str, Any] = field(default_factory=dict)
+MEMBERS = ("environment", "controller", "training.dataset", "training.model", "training.algorithm")
 
 
 def methods(
@@ -44,7 +36,7 @@ def methods(
     """
     require(isinstance(base, Config), f"The base of a sweep must be a jfed.Config, found {shown(base)}.")
     require(
-        _is_list(schemes) or isinstance(schemes, Mapping),
+        is_list(schemes) or isinstance(schemes, Mapping),
         f'Schemes must be a list, such as ["uniform"], or a mapping from names to schemes, found {shown(schemes)}.',
     )
     named = schemes.items() if isinstance(schemes, Mapping) else ((None, scheme) for scheme in schemes)
@@ -55,21 +47,25 @@ def methods(
         label = name or (catalog.canonical_name("selector", scheme) if by_name else catalog.label(options))
         own = mode if by_name and catalog.has_modes(scheme) else "faithful"
         points.append(Point(configs.replace(base, {"selector": options}), {"method": label, "mode": own}))
+    require(bool(points), "Name at least one scheme.")
     return points
 
 
 def product(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[Point]:
     """Return every point at every combination of the axes; axes that a point's config lacks do not apply to it.
 
+    Where an axis replaces the number of a scheme's name, the name goes without it: `e3cs-0.5` over `selector.quota` is
+    `e3cs`, and the coordinate `quota` has the number.
+
     Args:
         points: points to sweep.
         axes: values by dotted path, such as {"cohort_size": [10, 20, 30]}.
 
     Raises:
-        ConfigError: no point has a setting, or a value does not have its type.
+        ConfigError: no point has a setting, a value does not have its type, an axis lists one twice, a coordinate
+            cannot be named after an axis, or a scheme's name determines the setting.
     """
-    points, axes = listed(points), _listed_axes(axes)
-    _require_known(points, axes)
+    points, axes = _ready(points, axes)
     swept = []
     for point in points:
         own = {path: values for path, values in axes.items() if configs.has(point.config, path)}
@@ -81,9 +77,9 @@ def zipped(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[P
     """Return every point at the first values of all axes, at the second ones, and so on.
 
     Raises:
-        ConfigError: the axes differ in length, a point lacks a setting, or a value does not have its type.
+        ConfigError: the axes differ in length, a point lacks a setting, or as in `product`.
     """
-    points, axes = listed(points), _listed_axes(axes)
+    points, axes = _ready(points, axes, together=True)
     lengths = {path: len(values) for path, values in axes.items()}
     require(len(set(lengths.values())) <= 1, f"Axes that go together must be equally long, found {lengths}.")
     return [
@@ -101,35 +97,21 @@ def changed(points: Sequence[Point], delta: Mapping[str, Any]) -> list[Point]:
             its type.
     """
     points = listed(points)
+    require(isinstance(delta, Mapping), f'Changes are a mapping, such as {{"cohort_size": 10}}, found {shown(delta)}.')
     for path in delta:
-        own = {f"selector.{name}" for p in points for name in catalog.set_by_name(p.config.selector)}
+        require_path(path)
+        own = {"selector"} | {f"selector.{name}" for p in points for name in catalog.set_by_name(p.config.selector)}
+        told = [p for p in points if coordinate(path) in p.coords]
         require(
-            path not in own and not any(coordinate(path) in p.coords for p in points),
+            path not in own and coordinate(path) not in ("method", "mode"),
             f"{path} cannot be set here, since the name of a scheme determines it: choose it by schemes or mode.",
         )
+        require(not told, f"{path} cannot be set here, since points already have a coordinate {coordinate(path)}.")
     _require_known(points, delta)
     return [
         Point(configs.replace(p.config, {k: v for k, v in delta.items() if configs.has(p.config, k)}), p.coords)
         for p in points
     ]
-
-
-def listed(points: Iterable[Point]) -> list[Point]:
-    """Return points as a list.
-
-    Raises:
-        ConfigError: they are no points.
-    """
-    advice = 'give a list such as jfed.methods(jfed.Config(), ["uniform"]) or [jfed.Point(jfed.Config())]'
-    require(_is_list(points), f"Points must be a list, found {shown(points)}: {advice}.")
-    points = list(points)
-    for point in points:
-        require(isinstance(point, Point), f"A point must be a jfed.Point, found {shown(point)}: {advice}.")
-        require(
-            isinstance(point.coords, Mapping),
-            f'The coords of a point must be a mapping, such as {{"method": "mine"}}, found {shown(point.coords)}.',
-        )
-    return points
 
 
 def listed_seeds(seeds: Iterable[int | prng.Seeds]) -> list[prng.Seeds]:
@@ -139,34 +121,87 @@ def listed_seeds(seeds: Iterable[int | prng.Seeds]) -> list[prng.Seeds]:
         ConfigError: they are no seeds.
     """
     require(
-        _is_list(seeds) and not isinstance(seeds, prng.Seeds),
+        is_list(seeds) and not isinstance(seeds, prng.Seeds),
         f"Seeds must be a list of whole numbers or of jfed.seeds(...), such as range(5), found {shown(seeds)}.",
     )
     return [seed if isinstance(seed, prng.Seeds) else prng.seeds(seed) for seed in seeds]
 
 
-def _listed_axes(axes: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
+def crossed_seeds(data: int = 1, model: int = 1, environment: int = 1) -> list[prng.Seeds]:
+    """Return all combinations of the given numbers of data, model and environment seeds, for `jfed variance`.
+
+    Runs that share one of them are not independent: they show where the spread comes from, not which scheme is better.
+
+    Raises:
+        ConfigError: a number is no whole number of at least 1.
+    """
+    for name, number in (("data", data), ("model", model), ("environment", environment)):
+        whole = isinstance(number, int) and not isinstance(number, bool)
+        require(whole and number >= 1, f"The number of {name} seeds must be at least 1, found {shown(number)}.")
+    return prng.crossed_seeds(data, model, environment)
+
+
+def _ready(
+    points: Iterable[Point], axes: Mapping[str, Iterable[Any]], together: bool = False
+) -> tuple[list[Point], dict[str, list[Any]]]:
+    """Return points and axes as lists, checked, and points whose names say nothing of what is swept.
+
+    Axes that go together may repeat a value.
+    """
+    points = listed(points)
     require(
         isinstance(axes, Mapping),
         f'Axes must be a mapping from settings to lists, such as {{"cohort_size": [10, 20]}}, found {shown(axes)}.',
     )
-    found = {path: list(values) if _is_list(values) else [] for path, values in axes.items()}
+    found = {path: list(values) if is_list(values) else [] for path, values in axes.items()}
+    by_name: dict[str, str] = {}
     for path, values in found.items():
+        require_path(path)
         require(bool(values), f"The axis {path} must be a list of one or more values, found {shown(axes[path])}.")
-    return found
+        twice = [v for i, v in enumerate(values) if isinstance(v, str | int | float | tuple) and v in values[:i]]
+        require(together or not twice, f"The axis {path} has {shown(twice[0]) if twice else ''} twice.")
+        schemes = "Schemes and modes are no axes: list them in jfed.methods (on a command line, --schemes and --mode)."
+        require(path not in ("selector", "method", "mode"), schemes)
+        _require_known(points, [path])
+        name = coordinate(path)
+        require_usable(name)
+        other = by_name.setdefault(name, path)
+        require(other == path, f"{other} and {path} would both be called {name} in results: sweep one of them.")
+    return _renamed(points, found), found
 
 
-def _is_list(values: Any) -> bool:
-    """Return whether one can iterate over values, other than the letters of a text or the keys of a mapping."""
-    return isinstance(values, Iterable) and not isinstance(values, str | Mapping) and getattr(values, "ndim", 1) > 0
+def _renamed(points: Sequence[Point], paths: Iterable[str]) -> list[Point]:
+    """Return points whose schemes are not called by the numbers that are swept."""
+    made, before = [], {}
+    for point in points:
+        name = new = str(point.coords.get("method", catalog.label(point.config.selector)))
+        for path in paths:
+            new = catalog.swept_name(new, path) if configs.has(point.config, path) else new
+        coords = point.coords | {"method": new} if new != name else point.coords
+        key = tuple(sorted((k, v) for k, v in coords.items()))
+        if new != name or key in before:
+            other = before.get(key, name)
+            require(
+                other == name, f"{other} and {name} are the same scheme once {', '.join(paths)} is swept: list one."
+            )
+        before[key] = name
+        made.append(Point(point.config, coords))
+    return made
 
 
 def _require_known(points: Sequence[Point], paths: Iterable[str]) -> None:
     for path in paths:
         configs.require_training([p.config for p in points], path)
-        if points and not any(configs.has(p.config, path) for p in points):
-            known = {name for p in points for name in configs.beside(p.config, path)}
-            raise unknown(f"setting in {path!r}:", coordinate(path), known)
+        if not points or any(configs.has(p.config, path) for p in points):
+            continue
+        parts = path.split(".")
+        for i, part in enumerate(parts):
+            known = {name for p in points for name in configs.beside(p.config, ".".join(parts[: i + 1]))}
+            require(
+                bool(known), f"There is no setting {path!r}: {'.'.join(parts[:i])} has no settings of its own here."
+            )
+            if part not in known:
+                raise unknown(f"setting in {path!r}:", part, known)
 
 
 def coordinate(path: str) -> str:
@@ -175,5 +210,15 @@ def coordinate(path: str) -> str:
 
 
 def _at(point: Point, delta: Mapping[str, Any]) -> Point:
-    coords = {coordinate(path): configs.settled(coordinate(path), value) for path, value in delta.items()}
+    coords = {coordinate(path): _named(path, value) for path, value in delta.items()}
     return Point(configs.replace(point.config, delta), point.coords | coords)
+
+
+def _named(path: str, value: Any) -> Any:
+    """Return a value as a coordinate has it: a member by its name."""
+    room = coordinate(path)
+    if path not in MEMBERS:
+        return configs.settled(room, value)
+    if isinstance(value, str):
+        return value if value.endswith(".npz") else catalog.canonical_name(room, value)
+    return getattr(value, "name", None) or catalog.label(configs.resolve(room, value))

@@ -69,7 +69,9 @@ def test_export_and_claims(monkeypatch, capsys, tmp_path):
     base = jfed.Config(num_clients=8, cohort_size=2, num_rounds=3)
     jfed.run(jfed.methods(base, ["uniform"]), range(2), out=tmp_path, progress=False)
     said = run(monkeypatch, capsys, "export", tmp_path, "--out", tmp_path / "rounds.csv")
-    assert "6 rows" in said and len(pd.read_csv(tmp_path / "rounds.csv")) == 6
+    assert "6 rows" in said and "replaced" not in said and len(pd.read_csv(tmp_path / "rounds.csv")) == 6
+    said = run(monkeypatch, capsys, "export", tmp_path, "--out", tmp_path / "rounds.csv")
+    assert "rounds.csv (replaced): 6 rows" in " ".join(said.split())
     with pytest.raises(SystemExit, match="the cohorts were not recorded: run with Layout\\(record_selected=True\\)"):
         run(monkeypatch, capsys, "export", tmp_path, "--out", tmp_path / "x.csv", "--rows", "selections")
     said = run(monkeypatch, capsys, "claims")
@@ -85,13 +87,16 @@ def test_the_best_of_a_sweep_is_chosen_on_seeds_of_its_own(monkeypatch, capsys, 
     said = run(monkeypatch, capsys, "run", *small, *schemes, *sweep, "--tune-seeds", 0, 1)
     assert "selected on 2 tune seeds and reported on 3" in said and "Chosen: e3cs-0 eta 0." in said
     assert (tmp_path / "tables" / "num_succeeded_best_eta.csv").exists()
-    said = run(monkeypatch, capsys, "table", tmp_path)  # uniform is in both tables
-    assert "eta = 0.1" in said and "eta = 0.5" in said
-    assert said.count("baseline") == 2 and said.count("One of 2 tables") == 2
-    said = run(monkeypatch, capsys, "table", tmp_path, "--tune-over", "eta")
+    said = run(monkeypatch, capsys, "table", tmp_path)  # eta belongs to the scheme: no table for each of its values
+    assert "num_succeeded (no training): 3 points" in said and "eta = 0.1" not in said
     assert "selected on the same seeds that are reported" in said and "not judged" in said
+    written = pd.read_csv(tmp_path / "tables" / "num_succeeded_best_eta_ranking.csv")
+    assert written["scheme"].tolist().count("e3cs-0") == 2 and set(written["rank"]) == {1, 2, 3}
+    assert (tmp_path / "tables" / "num_succeeded_best_eta_sweep.png").exists()
+    said = run(monkeypatch, capsys, "table", tmp_path, "--tune-seeds", 0, 1)
+    assert "mean over 2 seeds of each point" in said and "selected on 2 tune seeds and reported on 3" in said
     for arguments, sentence in (
-        (("--tune-seeds", 0), "name the swept settings to choose with --tune-over"),
+        (("--tune-seeds", 0, "--horizon", 3), "name the swept settings to choose with --tune-over"),
         (("--tune-over", "k"), "--tune-over and --over take swept settings, not k; swept here: eta"),
         (("--tune-over", "eta", "--tune-seeds", 9), "tune seeds 9 are not in the frame"),
         (("--metric", "test_accuracy"), "unknown metric 'test_accuracy'"),

@@ -210,4 +210,4 @@ def test_a_users_mistake_is_one_sentence():
     command = [sys.executable, "-m", "experiments.cifar_e3cs", "--schemes", "e3sc-0"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert done.stderr.startswith("error: unknown scheme 'e3sc-0' (did you mean 'e3cs-0'")
+    assert done.stderr.startswith("error: unknown scheme 'e3sc-0' (did you mean 'e3cs-NUMBER'")

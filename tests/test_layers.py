@@ -41,7 +41,8 @@ ALLOWED = CORE | {
     **{name: {"core"} for name in ROOMS},
     "catalog": {"core", "models", "data"},  # finds the members of the rooms without naming any
     "config": {"core", "algorithms", "data", "catalog"},
-    "sweep": {"core", "config", "catalog"},
+    "points": {"core", "config", "catalog"},
+    "sweep": {"core", "config", "catalog", "points"},
     "paths": {"core"},
     "engine": {"core", *ROOMS, *SETTINGS},
     "runner": {"core", *ROOMS, *SETTINGS, "engine", "results"},

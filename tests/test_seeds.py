@@ -74,7 +74,7 @@ def test_jfed_run_takes_them_too():
 @pytest.mark.parametrize(
     ("tune", "seeds", "axes", "sentence"),
     [
-        ((0,), range(3), (), "--tune-seeds are for choosing among settings: name them with --sweep"),
+        ((0,), range(3), (), "--tune-seeds are for choosing among the schemes' settings: name them with --sweep"),
         ((3,), range(3), ("eta",), r"must be some of the 3 seeds \(0 to 2\), found 3: choose others, or raise --seeds"),
         ((1, 2), (0, 5, 7), ("eta",), r"must be some of the 3 seeds \(0, 5, 7\), found 1, 2"),
         ((0, 1), range(2), ("eta",), "must be some of the 2 seeds, not all of them: name fewer, or raise --seeds"),

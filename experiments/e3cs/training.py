@@ -49,6 +49,7 @@ def points(settings: Settings) -> list[Point]:
     """Return one point per setting and scheme."""
     for name in ("partitions", "algorithms", "cohort_sizes", "schemes"):
         require(len(getattr(settings, name)) > 0, f"Give at least one of --{name.replace('_', '-')}.")
+    require(settings.prox >= 0, f"FedProx's coefficient must not be negative, found --prox {settings.prox:g}.")
     found = [
         point
         for partition in settings.partitions

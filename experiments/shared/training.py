@@ -17,7 +17,7 @@ from jfed.commands.study import Study, reported, tuned_report
 from jfed.commands.wide import wide_report
 from jfed.config import Training
 from jfed.core.errors import require
-from jfed.paths import parse_axes, parse_settings
+from jfed.paths import parse_axes, parse_settings, scheme_axes
 from jfed.runner.feed import dataset
 from jfed.sweep import Point, changed, coordinate, product
 
@@ -100,7 +100,8 @@ class Settings:
 
 def further(points: Sequence[Point], settings: Settings) -> list[Point]:
     """Return the points with the settings of --set, in all combinations of --sweep."""
-    return product(changed(points, parse_settings(settings.set)), parse_axes(settings.sweep))
+    delta = parse_settings(settings.set, settings)
+    return product(changed(points, delta), parse_axes(settings.sweep, delta))
 
 
 def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -> xr.Dataset:
@@ -108,7 +109,7 @@ def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -
     seeds, minutes = listed(settings.seeds), settings.minutes
     require(minutes is None or minutes >= 0, f"--minutes must be at least 0, found {minutes}.")
     by_path = parse_axes(settings.sweep) | parse_settings(settings.set)
-    for path in ("num_rounds", *flags):
+    for path in ("num_rounds", "training.dataset", *flags):
         require(path not in by_path, f"{path} has a flag of its own here: see --help.")
     seconds = None if minutes is None else 60 * minutes
     layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
@@ -127,13 +128,15 @@ def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequenc
     console = Console()
     require(all(0 < t <= 1 for t in settings.targets), f"Targets are accuracies in (0, 1], found {settings.targets}.")
     axes = parse_axes(settings.sweep)
-    require_tune_seeds(settings.tune_seeds, listed(settings.seeds), list(axes))
+    require_tune_seeds(settings.tune_seeds, listed(settings.seeds), scheme_axes(axes))
     swept_names = [coordinate(path) for path in axes]
     output = Output(settings.out)  # before the runs: its processes load matplotlib meanwhile
     results = computed(settings, every, flags)
     data = dataset(settings.dataset, settings.data_dir).title
     runs = reported(results, settings.targets, data, study, every, output, console)
     wide_report(runs, settings.targets, swept_names, data, study, output, console)
-    if axes:
-        tuned_report(runs, swept_names, settings.tune_seeds, data, study, output, console)
+    own = [coordinate(path) for path in scheme_axes(axes)]
+    if own:
+        apart = [name for name in swept_names if name not in own]
+        tuned_report(runs, own, apart, settings.tune_seeds, data, study, output, console)
     output.tell(console)

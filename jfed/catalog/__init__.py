@@ -15,6 +15,8 @@ from jfed.catalog.names import (
     resolve,
     scheme,
     set_by_name,
+    swept_name,
+    untold,
 )
 from jfed.catalog.outside import load_file, register
 from jfed.catalog.rooms import ROOMS, Entry, Room, bases, defined, instance, members, room_of, shipped
@@ -40,4 +42,6 @@ __all__ = [
     "scheme",
     "set_by_name",
     "shipped",
+    "swept_name",
+    "untold",
 ]

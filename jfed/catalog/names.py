@@ -2,11 +2,12 @@
 
 import dataclasses
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from jfed.catalog import outside
 from jfed.catalog.rooms import ROOMS, Entry, instance, room_of, shipped
-from jfed.core.errors import unknown
+from jfed.core.errors import ConfigError, require, shown, unknown
 from jfed.core.members import MODES, MemberOptions, Mode, Name, SelectorOptions
 from jfed.core.options import plain_fields, require_frozen
 
@@ -55,18 +56,22 @@ def _match(field: str, name: str) -> tuple[Entry, Any]:
             return entry, plain.removeprefix(f"{stem}-")
         if match := re.fullmatch(re.escape(stem) + _NUMBER, plain):
             return entry, float(match[1])
-    raise unknown(ROOMS[field].word, name, names(field), ROOMS[field].also)
+    raise unknown(ROOMS[field].word, name, families(field), ROOMS[field].also)
 
 
 def names(field: str) -> list[str]:
     """Return all names in a room but aliases; a name with a number appears once with each of its example numbers."""
-    found = []
-    for key, entry in entries(field).items():
-        if key in entry.name.aliases or key.removesuffix("-NUMBER") in entry.name.aliases:
-            continue
+    known, found = entries(field), []
+    for key in families(field):
         stem = key.removesuffix("-NUMBER")
-        found += [f"{stem}-{number}" for number in entry.name.examples] if key != stem else [key]
+        found += [f"{stem}-{number}" for number in known[key].name.examples] if key != stem else [key]
     return found
+
+
+def families(field: str) -> list[str]:
+    """Return all names in a room but aliases; a name with a number ends in -NUMBER."""
+    aliases = {alias for entry in entries(field).values() for alias in entry.name.aliases}
+    return [key for key in entries(field) if key.removesuffix("-NUMBER") not in aliases]
 
 
 def canonical_name(field: str, name: str) -> str:
@@ -106,6 +111,52 @@ def set_by_name(options: MemberOptions) -> set[str]:
     """Return the fields that names and modes of a member set, and which are therefore not to be set by themselves."""
     found = {key for name in options.called() for key in (*name.fields, name.number) if key}
     return found | set(options.modes.faithful if options.modes else ())
+
+
+def swept_name(name: str, path: str) -> str:
+    """Return what a scheme is called once one of its settings is swept: without its number, if that is the setting.
+
+    The sweep's coordinate then has the number: `e3cs-0.5` over `selector.quota` is `e3cs`. A name of the user's own
+    says nothing of settings, and stays.
+
+    Raises:
+        ConfigError: the name, or its mode, determines the setting.
+    """
+    home, _, own = path.rpartition(".")
+    try:
+        entry, value = _match("selector", name)
+    except ConfigError:
+        return name
+    if home != "selector" or own not in set_by_name(entry.options) or entry.given:
+        return name
+    numbers = {other.number for other in entry.options.called()}
+    require(own in numbers, f"{path} cannot be swept, since the name {name!r} or its mode says it: list such schemes.")
+    if value is None or own != entry.name.number:
+        return name
+    return f"{entry.name.name}-{own}" if entry.name.name in entries("selector") else entry.name.name
+
+
+def untold(name: str, mode: str, options: Any, told: Iterable[str]) -> str:
+    """Return in words how a scheme differs from what its name and mode say; "" if it does not.
+
+    A name that is none of the catalogue's says nothing. Neither does a name that was registered, but for its class.
+
+    Args:
+        name: name of the scheme.
+        mode: its mode.
+        options: its options.
+        told: names of settings that results give beside the name.
+    """
+    try:
+        entry, expected = _match("selector", name)[0], find("selector", name, mode)  # type: ignore[arg-type]
+    except ConfigError:
+        return ""
+    if type(expected) is not type(options):
+        return f"is {label(options)}"
+    for own in sorted(() if entry.given else set_by_name(options) - set(told)):
+        if getattr(expected, own) != getattr(options, own):
+            return f"has {own} {shown(getattr(options, own))}"
+    return ""
 
 
 def resolve(field: str, given: Any, mode: Mode = "faithful") -> Any:

@@ -35,8 +35,8 @@ def register(name: str, options: MemberOptions | type[MemberOptions]) -> None:
     made = instance(options)
     field = room_of(made)
     word = ROOMS[field].word
-    fine = re.fullmatch(r"[a-z][a-z0-9.-]*", name)
-    require(fine is not None, f"A name has small letters, digits, . and -, found {name!r}.")
+    fine = isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9.-]*", name)
+    require(bool(fine), f"A name has small letters, digits, . and -, found {name!r}.")
     require(name not in shipped(field), f"{name!r} is a {word} of jfed: give yours another name.")
     registered[field][name] = Entry(Name(name), made, given=True)
 

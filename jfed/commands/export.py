@@ -28,20 +28,21 @@ class Settings:
 
 
 def main(settings: Settings, console: Console) -> None:
-    """Write the file and print its size."""
+    """Write the file and print its size, and whether there was one before."""
     from jfed.results import export
     from jfed.results.load import load
 
     source = require_results(settings.results, USAGE)
+    replaced = " (replaced)" if settings.out.is_file() else ""
     if settings.out.suffix == ".nc":
         whole = load(source)
         settings.out.parent.mkdir(parents=True, exist_ok=True)
         whole.to_netcdf(settings.out, engine="h5netcdf")
-        console.print(f"{settings.out}: {whole.sizes['run']:,} runs", highlight=False, markup=False, soft_wrap=True)
+        told = f"{settings.out}{replaced}: {whole.sizes['run']:,} runs"
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
         return
     make = {"rounds": export.per_round, "clients": export.per_client, "selections": export.per_selection}[settings.rows]
     frame = make(load(source))
     path = export.write(frame, settings.out)
-    console.print(
-        f"{path}: {len(frame):,} rows, {len(frame.columns)} columns", highlight=False, markup=False, soft_wrap=True
-    )
+    told = f"{path}{replaced}: {len(frame):,} rows, {len(frame.columns)} columns"
+    console.print(told, highlight=False, markup=False, soft_wrap=True)

@@ -1,7 +1,8 @@
 """The tables that a command has to make: a frame of runs for each combination of swept settings, or a CSV file's."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ from jfed.core.errors import require
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LONGEST = 100  # characters of a file's name, before what tables and figures add
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class Level:
         title: title.
         stem: name of its files.
         notes: notes on its runs.
+        setting: the problem's swept settings, by name.
+        data: names of the data sets.
     """
 
     frame: "pd.DataFrame"
@@ -29,6 +34,8 @@ class Level:
     title: str
     stem: str
     notes: tuple[str, ...] = ()
+    setting: Mapping[str, Any] = field(default_factory=dict)
+    data: str = ""
 
     def tuned(
         self, metric: str, over: tuple[str, ...], seeds: tuple[int, ...], higher_is_better: bool | None
@@ -68,7 +75,6 @@ def of_results(
         together: swept settings that become columns of one frame instead of a table for each value.
         stem: further words in the names of files.
     """
-    from jfed.report.formats import file_stem
     from jfed.results import load
 
     number, known = load.score(results, metric), load.settings(results)
@@ -83,16 +89,46 @@ def of_results(
         datasets = ", ".join(sorted(set(part["dataset"].values.astype(str)))).replace("none", "no training")
         told = said_once(level)
         title = ", ".join([datasets, *(f"{name} = {value}" for name, value in told.items() if name != "dataset")])
-        words = [metric, *([stem] if stem else []), *(f"{name}_{value}" for name, value in told.items())]
         levels.append(
             Level(
                 frame,
                 str(labels[0]) if len(labels) == 1 else baseline,
                 f"{metric} ({title})",
-                file_stem("_".join(words)),
+                _stem([metric, *([stem] if stem else [])], told, {level.stem for level in levels}),
+                _diverged(part),
+                told,
+                datasets,
             )
         )
     return levels
+
+
+def _stem(words: list[str], told: Mapping[str, Any], taken: Container[str]) -> str:
+    """Return the name of a table's files: short, and none of those that are taken by other settings."""
+    from jfed.report.formats import file_stem
+
+    whole = "_".join([*words, *(f"{name}_{value}" for name, value in told.items())])
+    stem = file_stem(whole)
+    if len(stem) <= LONGEST and stem not in taken:
+        return stem
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
+    return f"{stem[: LONGEST - len(digest) - 1]}_{digest}"
+
+
+def _diverged(part: Any) -> tuple[str, ...]:
+    """Return a note on runs whose loss exploded."""
+    from jfed.results import load, sound
+    from jfed.stats.numerals import format_seeds
+
+    found = sound.diverged(part)
+    if not found.any():
+        return ()
+    labels, seeds = load.schemes(part)[found], part["seed"].values[found]
+    told = [
+        f"{one} seeds {format_seeds(tuple(sorted(set(seeds[labels == one].tolist()))))}"
+        for one in dict.fromkeys(labels)
+    ]
+    return (f"Diverged, and counted as failed: {'; '.join(told)} ({sound.WHY}).",)
 
 
 def said_once(level: Mapping[str, Any]) -> dict[str, Any]:

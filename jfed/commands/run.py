@@ -13,7 +13,7 @@ from jfed.commands.flags import Settings as Settings
 from jfed.commands.plans import under_plan
 from jfed.commands.seeds import listed, require_tune_seeds
 from jfed.core.errors import require
-from jfed.paths import parse_axes, parse_settings
+from jfed.paths import parse_axes, parse_settings, scheme_axes
 
 COLUMNS = {"test_accuracy": "final_accuracy", "test_loss": "final_loss"}  # of the table of runs, where not the metric's
 WORDS = {
@@ -34,7 +34,7 @@ def main(settings: Settings, console: Console) -> None:
     settings = with_defaults(settings)
     looks, further, what = _looks(settings), settings.further, settings.what
     seeds, axes = listed(settings.amount.seeds), parse_axes(further.sweep)
-    require_tune_seeds(further.tune_seeds, seeds, list(axes))
+    require_tune_seeds(further.tune_seeds, seeds, scheme_axes(axes))
     setup()
     points = jfed.methods(config(settings), what.schemes, what.mode)  # type: ignore[arg-type]
     points = jfed.product(changed(points, parse_settings(further.set)), axes)
@@ -74,7 +74,7 @@ def _study(
         results = combine([jfed.run([point], own, out=out, progress=False, **how) for point, own in each])
     else:
         results: Any = jfed.run(points, seeds, out=out, **how)
-        over = tuple(coordinate(path) for path in parse_axes(further.sweep)) if further.tune_seeds else ()
+        over = tuple(map(coordinate, scheme_axes(parse_axes(further.sweep)))) if further.tune_seeds else ()
         asked = table.Settings(out, choices, tune_over=over, tune_seeds=further.tune_seeds)
         table.show_tables(results, out, asked, console)
     output.files.extend(path for path, date in _tables(out).items() if before.get(path) != date)

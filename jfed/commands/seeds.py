@@ -64,7 +64,10 @@ def require_tune_seeds(tune_seeds: Sequence[int], seeds: Sequence[int], axes: Se
     Raises:
         ConfigError: there are tune seeds but no axes, some are not run, or none is left to report.
     """
-    require(bool(axes) or not tune_seeds, "--tune-seeds are for choosing among settings: name them with --sweep.")
+    require(
+        bool(axes) or not tune_seeds,
+        "--tune-seeds are for choosing among the schemes' settings: name them with --sweep.",
+    )
     some = f"--tune-seeds must be some of the {len(seeds)} seeds"
     strange = ", ".join(str(seed) for seed in tune_seeds if seed not in set(seeds))
     span = f"{seeds[0]} to {seeds[-1]}" if list(seeds) == [*range(seeds[0], seeds[-1] + 1)] else str([*seeds])[1:-1]

@@ -212,19 +212,31 @@ def in_words(name: str, value: Any) -> str:
 def tuned_report(
     runs: pd.DataFrame,
     over: Sequence[str],
+    apart: Sequence[str],
     tune_seeds: Sequence[int],
     data: str,
     study: Study,
     output: Output,
     console: Console,
 ) -> None:
-    """Write the comparison of each scheme's best point of a sweep.
+    """Write the comparison of each scheme's best point of a sweep, for each problem.
 
     The tune seeds choose the point and the other seeds report it; without tune seeds, all seeds do both.
+
+    Args:
+        runs: rows of all points.
+        over: swept settings of the schemes.
+        apart: swept settings of the problem.
+        tune_seeds: seeds that choose.
+        data: name of the data set in titles.
+        study: description of the report.
+        output: where to write.
+        console: where to print.
     """
-    groups: Any = runs.groupby(list(study.settings), sort=False)
+    problem = [*study.settings, *apart]
+    groups: Any = runs.groupby(problem, sort=False)
     for key, rows in groups:
-        fixed: dict[str, Any] = dict(zip(study.settings, key, strict=True))
+        fixed: dict[str, Any] = dict(zip(problem, key, strict=True))
         choice = choose(rows, "final_accuracy", over, tune_seeds or None)
         title = f"{ACCURACIES['final_accuracy']}, each scheme's best of {', '.join(over)}"
         title += f" ({setting_title(data, fixed)}, T = {rows.num_rounds.iloc[0]})"

@@ -12,8 +12,11 @@ from jfed.commands.levels import Level, of_csv, of_results
 from jfed.commands.plans import under_plan
 from jfed.commands.reading import Reading, Results, require_results, tables_folder
 from jfed.commands.showing import Layout, show
+from jfed.commands.sweeping import show_problems, show_ranking
 from jfed.core.errors import ConfigError, require
+from jfed.paths import scheme_axes
 
+MOST_PRINTED = 12  # settings of the problem whose tables are printed; those of more are written only
 METRIC = "num_succeeded"  # of results, if none is named
 FIXED = ("test", "correction", "family", "paired", "failed", "margin", "looks", "spending", "anytime")  # by some tests
 
@@ -29,7 +32,8 @@ class Settings:
         over: swept setting (for a CSV: column), such as dataset or world, over all values of which schemes are compared
             in one table: a claim about a scheme is one about more than one data set.
         tune_over: swept settings (for a CSV: columns) for which each scheme gets its best value, instead of a table for
-            each value.
+            each value. By default those that belong to the schemes, such as selector.eta or a learning rate; k, the
+            world and other settings of the problem only if they are named here.
         tune_seeds: seeds on which the best values are chosen; the others are reported. Without them nothing is judged.
         horizon: end of observation of a metric that is a time, inf where a run never arrives. Such a run counts with
             the horizon, and the sign-flip test decides.
@@ -77,6 +81,7 @@ def show_tables(results: object, source: Path, settings: Settings, console: Cons
         console: where to print.
     """
     from jfed.report.columns import COLUMNS
+    from jfed.report.formats import file_stem
 
     for name in settings.columns:
         require(name in COLUMNS, f"--columns has no {name}; there are {', '.join(COLUMNS)}.")
@@ -89,15 +94,46 @@ def show_tables(results: object, source: Path, settings: Settings, console: Cons
         bool(settings.out),
         memory=settings.out if results is None else tables_folder(source, None),
     )
+    tune_over = _tuned(results, settings)
     for metric in settings.choices.metric:
         choices = _planned(metric, settings, layout.memory)
-        levels = _levels(results, source, metric, settings)
+        levels = _levels(results, source, metric, settings, tune_over)
         if settings.over is not None:
             from jfed.commands.across import show_across
 
             show_across(levels, metric, settings.over, choices, layout, console)
-        else:
-            show(levels, metric, choices, layout, console, settings.horizon)
+            continue
+        many = layout.folder is not None and len(levels) > MOST_PRINTED
+        printed = Console(quiet=True) if many else console
+        if tune_over:
+            higher = choices.higher_is_better
+            tuned = [level.tuned(metric, tune_over, settings.tune_seeds, higher) for level in levels]
+            for level in levels:
+                show_ranking(level, tune_over, metric, choices, layout, printed, settings.tune_seeds)
+            levels = tuned
+        show(levels, metric, choices, layout, printed, settings.horizon)
+        if many:
+            console.print(f"\n{metric}: the tables of {len(levels)} settings are in {layout.folder}.", highlight=False)
+        show_problems(levels, metric, file_stem(f"{metric}_problems"), layout, console)
+
+
+def _tuned(results: Any, settings: Settings) -> tuple[str, ...]:
+    """Return the settings for which each scheme gets its best value: those asked for, or the schemes' own that vary.
+
+    Settings of the problem, such as k, make tables of their own: a scheme's best problem says nothing about it.
+    """
+    if settings.tune_over or results is None or settings.over is not None or settings.horizon is not None:
+        return settings.tune_over
+    from jfed.results import axes, load
+
+    known = axes.paths(results)
+    own = [name for name in load.settings(results) if scheme_axes([known.get(name, "")])]
+    varying = [name for name in own if len(axes.values(results, name)) > 1]
+    require(
+        bool(varying) or not settings.tune_seeds,
+        "--tune-seeds are for choosing: no setting of the schemes varies here, and others are named by --tune-over.",
+    )
+    return tuple(varying)
 
 
 def _planned(metric: str, settings: Settings, memory: Path | None) -> Choices:
@@ -107,20 +143,16 @@ def _planned(metric: str, settings: Settings, memory: Path | None) -> Choices:
     return under_plan(metric, settings.choices.of(metric), memory)
 
 
-def _levels(results: object, source: Path, metric: str, settings: Settings) -> list[Level]:
+def _levels(
+    results: object, source: Path, metric: str, settings: Settings, tune_over: tuple[str, ...]
+) -> list[Level]:  # fmt: skip
     baseline = None if settings.choices.baseline == "all" else settings.choices.baseline
-    together = settings.tune_over + ((settings.over,) if settings.over else ())
+    together = tune_over + ((settings.over,) if settings.over else ())
     higher = False if settings.horizon is not None else settings.choices.of(metric).higher_is_better
     if results is None:
-        levels = [of_csv(source, metric, baseline, settings.csv, higher, together)]
-    else:
-        stem = "_".join(
-            [f"best_{name}" for name in settings.tune_over] + ([f"over_{settings.over}"] if settings.over else [])
-        )
-        levels = of_results(results, metric, baseline, together, stem)
-    if settings.tune_over:
-        levels = [level.tuned(metric, settings.tune_over, settings.tune_seeds, higher) for level in levels]
-    return levels
+        return [of_csv(source, metric, baseline, settings.csv, higher, together)]
+    words = [f"best_{name}" for name in tune_over] + ([f"over_{settings.over}"] if settings.over else [])
+    return of_results(results, metric, baseline, together, "_".join(words))
 
 
 def _named(results: Any, source: Path, settings: Settings) -> Settings:
@@ -128,7 +160,9 @@ def _named(results: Any, source: Path, settings: Settings) -> Settings:
     settings = _with_metric(results, source, settings)
     if settings.choices.baseline:
         return settings
-    schemes = results["method"].values if results is not None else settings.csv.frame(source, None)["scheme"]
+    runs: Any = results if results is not None else settings.csv.frame(source, None)
+    named = "scheme" if results is None else "method"
+    schemes = runs[named].values.tolist() if named in runs else []
     return replace(
         settings, choices=replace(settings.choices, baseline="uniform" if "uniform" in set(schemes) else "all")
     )
@@ -147,8 +181,9 @@ def _with_metric(results: Any, source: Path, settings: Settings) -> Settings:
 def _check(settings: Settings) -> None:
     """Refuse options that do not go together, before any results are read."""
     choices = settings.choices
+    csv = settings.results is not None and settings.csv.applies(settings.results)
     require(
-        bool(settings.tune_over) or not settings.tune_seeds,
+        bool(settings.tune_over) or not (settings.tune_seeds and (csv or settings.over or settings.horizon)),
         "--tune-seeds are for choosing: name the swept settings to choose with --tune-over.",
     )
     given = [name for name in FIXED if getattr(choices, name) != getattr(Choices(), name)]

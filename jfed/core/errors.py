@@ -3,9 +3,13 @@
 import contextlib
 import dataclasses
 import difflib
+import re
 import reprlib
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+NUMBER = "-NUMBER"  # the end of a name that takes a number
+LIKE = 0.5  # least ratio of `difflib` for a name to be proposed
 
 
 class ConfigError(ValueError):
@@ -26,11 +30,23 @@ class Unfinished(RuntimeError):
 
 def unknown(kind: str, name: object, choices: Iterable[str], also: str = "") -> ConfigError:
     """Return the error for an unknown name, with near matches, all choices and, in words, what is `also` possible."""
-    choices = sorted(choices)
-    near = difflib.get_close_matches(str(name).lower(), choices, n=2, cutoff=0.5)
+    choices = sorted(set(choices))
+    near = _near(str(name).lower(), choices)
     hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
     others = f", or {also}" if also else ""
     return ConfigError(f"unknown {kind} {name!r}{hint}; the choices are: {', '.join(choices) or 'none'}{others}")
+
+
+def _near(name: str, choices: Iterable[str]) -> list[str]:
+    """Return up to two choices that a name is like, the nearest first; beside NUMBER its own number does not count."""
+
+    def likeness(choice: str) -> float:
+        stem = choice.removesuffix(NUMBER).lower()
+        own = name if stem == choice.lower() else re.sub(r"[-_ ]*[0-9.]*$", "", name)
+        return difflib.SequenceMatcher(None, own, stem).ratio()
+
+    found = sorted(((likeness(choice), choice) for choice in choices), key=lambda one: -one[0])[:2]
+    return [choice for ratio, choice in found if ratio >= LIKE and (found[0][0] < 1 or ratio == 1)]
 
 
 @contextlib.contextmanager

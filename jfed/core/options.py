@@ -19,6 +19,7 @@ from jfed.core.errors import ConfigError, require, shown
 Named = TypeVar("Named")
 
 
+WORDS = {"true": True, "false": False, "none": None}  # which command lines give as text unless they are written right
 STATIC = {"static": True}
 """Metadata of a dataclass field that shapes the compiled program."""
 
@@ -126,7 +127,20 @@ def require_type(value: Any, hint: Any, name: str, example: str = "") -> None:
     wanted = example or (hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", ""))
     listed = isinstance(value, np.ndarray | list) and np.ndim(value) == 1 and fits(plain(tuple(value)), hint)
     advice = ": put it into tuple(...)" if listed else ""
+    if not fits(value, hint) and fits((value,), hint):
+        advice = f": write {(value,)!r}"
+    if isinstance(value, str) and value.lower() in WORDS and fits(WORDS[value.lower()], hint):
+        advice = f": write {WORDS[value.lower()]}"
     require(fits(value, hint), f"{name} must be {wanted}, found {shown(value)}{advice}.")
+
+
+def require_path(path: Any) -> None:
+    """Check that the dotted path of a setting is a text.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    require(isinstance(path, str), f"A setting is named by its path, such as 'selector.eta', found {shown(path)}.")
 
 
 # --------------------------------------------------------------------------------------------- static half

@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jfed.core.errors import unknown
-from jfed.results import alike, index, parts, store
+from jfed.core.errors import ConfigError, shown, unknown
+from jfed.results import alike, axes, index, parts, sound, store
 from jfed.results.meaning import describe
 from jfed.results.whole import SEEDS, Row, assemble
 
@@ -43,6 +44,8 @@ def load(path: str | Path) -> xr.Dataset:
         FileNotFoundError: there are no results.
         ValueError: a file is damaged, or is no result.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ConfigError(f"Results are loaded from a folder or a file, found {shown(path)}.")
     path = Path(path)
     if path.is_file() and path.suffix not in ENDINGS:
         raise ValueError(f"{path} is no result: give the --out of an experiment, or one of its result files.")
@@ -208,7 +211,7 @@ def swept(dataset: xr.Dataset) -> list[tuple[dict[str, Any], np.ndarray]]:
     names = settings(dataset)
     values = {name: dataset[name].values for name in names}
     lacks = {name: np.asarray(pd.isna(column)) | (column == "") for name, column in values.items()}
-    known = [np.unique(column[~lacks[name]]).tolist() for name, column in values.items()]
+    known = [axes.values(dataset, name) for name in names]
     levels = []
     for level in itertools.product(*known):
         has = {name: values[name] == value for name, value in zip(names, level, strict=True)}
@@ -246,16 +249,14 @@ def score(dataset: xr.Dataset, metric: str) -> xr.DataArray:
     values = dataset[metric]
     if "round" in values.dims:
         return values.sum("round", min_count=1)
-    # Shorter runs are filled up with NaN; `tidy` marks runs that broke.
-    finite = np.isfinite(values.values)
-    last = finite.shape[1] - 1 - finite[:, ::-1].argmax(1)
-    return xr.DataArray(np.take_along_axis(values.values, last[:, None], 1)[:, 0], dims="run")
+    # Shorter runs are filled up with NaN; `tidy` marks runs that failed.
+    return xr.DataArray(sound.last_known(values.values, np.isfinite(values.values)), dims="run")
 
 
 def tidy(
     dataset: xr.Dataset, metrics: Mapping[str, xr.DataArray], by: Sequence[str] = (), keep: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Return a frame with one row per run: scheme, seed, and the given numbers, which are NaN for a broken run.
+    """Return a frame with one row per run: scheme, seed, and the given numbers, NaN for a failed run (`sound`).
 
     Args:
         dataset: Dataset from `load`.
@@ -278,9 +279,9 @@ def tidy(
             f"Runs of different settings have the same name: {len(twice)} too many, the first is seed {seed} of"
             f" {scheme}. Give each experiment an --out of its own."
         )
-    broken = dataset["broken_round"].values > 0 if "broken_round" in dataset else np.zeros(len(frame), bool)
+    failed = sound.failed(dataset)
     for name, values in metrics.items():
-        frame[name] = np.where(broken, np.nan, values.values) if broken.any() else values.values
+        frame[name] = np.where(failed, np.nan, values.values) if failed.any() else values.values
     return frame.assign(**company(dataset))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from jfed.results import alike
+from jfed.results import axes as axes_of
 from jfed.results.meaning import describe
 from jfed.results.parts import Part
 
@@ -61,7 +62,7 @@ def assemble(rows: Sequence[Row]) -> xr.Dataset:
     same = {name: value for name, value in layouts[0].items() if all(other.get(name) == value for other in layouts)}
     per_run = {name: ("run", column[order]) for name, column in coords.items()}
     kept = {name: axis for name, axis in axes.items() if name in ("round", "eval_round")}
-    return describe(xr.Dataset(variables, per_run | kept, same))
+    return axes_of.with_paths(describe(xr.Dataset(variables, per_run | kept, same)), rows)
 
 
 def _axes(parts: Sequence[Part]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,10 +11,12 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
+from jfed import catalog
 from jfed import config as configs
 from jfed.config import Config, Training
 from jfed.core import prng
 from jfed.core.errors import DataError, require
+from jfed.data import official
 from jfed.data import partition as partitions
 from jfed.data.dataset import Dataset, Examples
 from jfed.data.federated import FederatedData, stack
@@ -35,6 +38,8 @@ def dataset(source: Any, data_dir: str | None) -> Dataset:
 
 @functools.lru_cache(maxsize=4)
 def _loaded(source: DataOptions, data_dir: str | None) -> Dataset:
+    if data_dir is not None and isinstance(source, official.Options) and source.source != "digits":
+        _require_here(source, Path(data_dir))
     made, kind = source.load(data_dir), type(source).__qualname__
     require(
         isinstance(made, Dataset),
@@ -45,6 +50,17 @@ def _loaded(source: DataOptions, data_dir: str | None) -> Dataset:
         f"{kind} gives a data set with owners: let its has_owners() return True.",
     )
     return made
+
+
+def _require_here(source: official.Options, folder: Path) -> None:
+    """Check that a folder that was named holds a published data set, which would otherwise be read from elsewhere."""
+    found = source.where(str(folder))
+    elsewhere = not found.startswith("not here") and not Path(found).is_relative_to(folder)
+    if elsewhere:
+        name = catalog.label(source)
+        raise DataError(
+            f"{folder} (data_dir) lacks {name}, which is in {found}: leave data_dir out, or name that folder."
+        )
 
 
 def pool(source: Any, data_dir: str | None, num_devices: int = 1) -> Pool:

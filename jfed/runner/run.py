@@ -66,6 +66,7 @@ def run(
     layout = layout or Layout()
     require(isinstance(layout, Layout), f"The layout must be a jfed.Layout, found {shown(layout)}.")
     require(layout.max_seconds is None or out is not None, "max_seconds needs out: unfinished work would be lost.")
+    require(out is None or isinstance(out, str | Path), f"Results are written to a folder, found out={shown(out)}.")
     leaving, points = Leaving(layout.max_seconds), listed(points)
     groups = ask(points, seeds, layout, data_dir)
     names = _names(groups)

@@ -234,6 +234,7 @@ def test_a_data_set_that_is_not_there(monkeypatch, tmp_path):
 
 
 def test_bad_points_are_found_before_good_ones_run(tmp_path):
-    where = points(SELECTION, "uniform") + points(SELECTION, "e3cs-0.5", selector__quota=3.0)
-    refused(lambda: jfed.run(where, [0], out=tmp_path, layout=LAYOUT, progress=False), QUOTA + "3 (")
+    where = points(SELECTION, "uniform") + points(SELECTION, "e3cs-0.5", selector__eta=-1.0)
+    eta = "E3CS's learning rate eta must be positive, found -1."
+    refused(lambda: jfed.run(where, [0], out=tmp_path, layout=LAYOUT, progress=False), eta)
     assert list(tmp_path.iterdir()) == []
