@@ -1,18 +1,22 @@
 """The pages in docs: their Python runs and says what they print, their commands exist, and every name has a place."""
 
 import doctest
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import jfed
 from jfed import analysis
+from jfed.runner import units
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = {str(path.relative_to(DOCS)): path.read_text() for path in sorted(DOCS.rglob("*.md"))}
 README = (ROOT / "README.md").read_text()
+PAGES = {"README": README} | {str(path.relative_to(DOCS)): path.read_text() for path in sorted(DOCS.rglob("*.md"))}
 BLOCK = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.M | re.S)
 COMMAND = re.compile(r"^(?:\$ )?jfed (\w+)(.*?)(?:  +#.*)?$", re.M)
 TRIED = [name for name, text in PAGES.items() if BLOCK.search(text)]
@@ -29,10 +33,48 @@ def commands(text):
     return [(name, set(re.findall(r"(?<!\S)--[\w-]+", rest))) for b in blocks for name, rest in COMMAND.findall(b)]
 
 
+def lines(text):
+    """Return the lines of an output as its words, with one sign for every number."""
+    words = [" ".join(re.sub(r"[-\u2500]{2,}|<?-?\d[\d.e-]*", "#", line).split()) for line in text.splitlines()]
+    return [line for line in words if line]
+
+
+@pytest.mark.proof
+def test_the_tutorial_is_what_its_commands_print(tmp_path):
+    page = PAGES["tutorial.md"]
+    script, reading = re.findall(r"```python\n(.*?)```", page, re.S)
+    (tmp_path / "mine.py").write_text(script)
+    (tmp_path / "read.py").write_text(reading)
+    consoles = re.findall(r"```console\n\$ (.*?[^\\])\n(.*?)```", page, re.S)
+    consoles.append(("python read.py", re.search(r"```text\n(.*?)```", page, re.S)[1]))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for command, printed in consoles:
+        command = re.sub(r"^jfed", "python -m jfed", command)
+        settings = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "400"}
+        done = subprocess.run(
+            command, shell=True, cwd=tmp_path, env=settings, capture_output=True, text=True, check=True
+        )
+        found = " ".join(lines(done.stdout))
+        assert " ".join(lines(printed)) and [line for line in lines(printed) if line not in found] == [], command
+    assert {"test_accuracy.csv", "test_accuracy.png"} <= {file.name for file in (tmp_path / "tables").iterdir()}
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("path", sorted((DOCS / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_runs_from_the_first_cell_to_the_last(path, tmp_path, monkeypatch):
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    book = nbformat.read(path, 4)
+    before = [len(cell.outputs) for cell in book.cells if cell.cell_type == "code"]
+    nbclient.NotebookClient(book, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert before == [len(cell.outputs) for cell in book.cells if cell.cell_type == "code"]  # as they are committed
+
+
 @pytest.mark.check
 @pytest.mark.parametrize("page", [name for name in TRIED if name != "tutorial.md"])
 def test_the_python_of_a_page_runs_and_says_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(units, "SELECTION_RUNS", 2)  # blocks of one size: pages share programs
     names: dict = {"__name__": page}
     for language, code in examples(PAGES[page]):
         if language == "python":
@@ -52,14 +94,14 @@ def flags(told, capsys, name):
 
 
 def test_every_command_of_the_pages_exists_with_its_flags(told, capsys):
-    found = [(page, *one) for page, text in {"README": README, **PAGES}.items() for one in commands(text)]
+    found = [(page, *one) for page, text in PAGES.items() for one in commands(text)]
     known = {name: flags(told, capsys, name) for name in {name for _, name, _ in found}}
     assert [(page, name, used - known[name]) for page, name, used in found if used - known[name]] == []
     assert len(found) > 25
 
 
 def test_every_program_of_the_pages_exists():
-    found = {name for text in (README, *PAGES.values()) for name in re.findall(r"python -m ([a-z]+\.\w+)", text)}
+    found = {name for text in PAGES.values() for name in re.findall(r"python -m ([a-z]+\.\w+)", text)}
     assert [name for name in found if not (ROOT / f"{name.replace('.', '/')}.py").exists()] == []
     assert len(found) > 15
 

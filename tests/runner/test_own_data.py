@@ -231,16 +231,3 @@ def test_synthetic_data_are_a_member():
     assert unit.spec.training.inputs[:5] == ((3,), 2, 1.0, 0.0, 1.0)
     with pytest.raises(DataError, match="owners of at least 1, found 0"):
         units.plan(points(dataset=synthetic.Options(owners=0)), [0], LAYOUT)
-
-
-def test_the_readmes_example_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    section = (ROOT / "README.md").read_text().partition("## Your own data")[2].partition("\n## ")[0]
-    (example,) = re.findall(r"```python\n(.*?)```", section, re.S)
-    names: dict = {}
-    for large, small in (("num_rounds=100", "num_rounds=2"), ("range(10)", "range(2)"), (', "e3cs-0.5"', "")):
-        assert large in example
-        example = example.replace(large, small)
-    exec(example, names)
-    assert names["results"]["dataset"].values.tolist() == ["sensors"] * 2
-    assert names["results"].sizes["client"] == 12 and (tmp_path / "sensors.npz").exists()
