@@ -26,6 +26,7 @@ exclude_patterns = ["_build", "**.ipynb_checkpoints"]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # a test executes the notebooks; their outputs are committed
+nb_render_markdown_format = "myst"  # which has tables
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
