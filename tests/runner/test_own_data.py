@@ -1,7 +1,6 @@
 """Runs on the user's own data: features and images, arrays and files, owners, sources from outside."""
 
 import re
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +25,6 @@ from jfed.runner import feed, units
 
 pytestmark = pytest.mark.check
 
-ROOT = Path(__file__).parent.parent.parent
 OWNERS = np.repeat(["ada", "bea", "cyd", "dan"], [20, 12, 9, 3])
 LABELS = np.random.default_rng(0).integers(0, 2, len(OWNERS))
 FEATURES = np.random.default_rng(1).normal(size=(len(OWNERS), 3)) + 3 * LABELS[:, None]
