@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= out
 
-.PHONY: run numerical test check proof compat lint bench clean
+.PHONY: run numerical test check docs proof compat lint bench clean
 
 # The main job: E3CS at four quotas and its rivals on the shipped digits, ending with a significance table.
 run: $(VENV)/ready
@@ -18,9 +18,13 @@ numerical: $(VENV)/ready
 test: lint
 	$(BIN)/python -m pytest -m "not check and not proof" -n 2 --dist loadfile
 
-# The rest of what must hold before a change lands: longer references, whole experiments, kills.
-check: $(VENV)/ready
+# The rest of what must hold before a change lands: longer references, whole experiments, kills, and the pages.
+check: docs
 	$(BIN)/python -m pytest -m "check and not proof" -n 2 --dist loadfile
+
+# The pages of docs/, without the network; a warning is an error. They are in build/docs/index.html.
+docs: $(VENV)/ready
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

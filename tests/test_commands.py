@@ -1,8 +1,6 @@
 """`jfed table` on any CSV, `jfed export`, `jfed claims`: the printed output, and one sentence for a mistake."""
 
-import re
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -144,21 +142,3 @@ def test_of_two_experiments_in_one_directory_the_last_is_shown_and_that_is_said(
     twice = "holds 4 runs of uniform, fedcs twice: num_rounds (3 and 4). Those that a command requested last are taken."
     assert twice in caplog.text
     assert jfed.load(tmp_path).sizes["round"] == 4
-
-
-@pytest.mark.check
-def test_the_examples_of_the_readme(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    text = (Path(__file__).parents[1] / "README.md").read_text()
-    first = re.search(r"## Your own comparison\n\n```python\n(.*?)```", text, re.S)[1]
-    then = re.search(r"The same in Python.*?```python\n(.*?)```", text, re.S)[1]
-    small = [("num_clients=100, cohort_size=20, num_rounds=2500", "num_clients=40, cohort_size=20, num_rounds=3")]
-    for old, new in (*small, ("range(100)", "range(3)")):
-        assert old in first
-        first = first.replace(old, new)
-    names: dict = {}
-    exec(first, names)
-    exec(then, names)
-    said = capsys.readouterr().out
-    assert "Returned models, k = 20" in said and "fedcs (oracle)" in said and len(names["found"].rows) == 2
-    assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".png", ".pdf"}

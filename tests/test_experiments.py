@@ -129,8 +129,8 @@ def test_a_sweep_gets_a_table_for_each_setting(tmp_path, capsys):
         table.main(table.Settings(tmp_path, Choices(metric=("num_suceeded",))), Console())
 
 
-def test_the_readme_lists_schemes_and_worlds_as_they_are():
-    text = (ROOT / "README.md").read_text()
+def test_the_docs_list_schemes_and_worlds_as_they_are():
+    text = schemes.PAGE.read_text()
     assert schemes.renewed(text) == text
     assert "| with training | with training | with training |" in text and text.count(" | yes | yes | yes |") > 12
 

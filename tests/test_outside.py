@@ -18,7 +18,7 @@ from jfed.core.errors import ConfigError
 from jfed.engine import simulate
 from jfed.selectors import e3cs, uniform
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "own-scheme.md"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,15 +144,14 @@ def test_fields_that_cannot_be_used(field, value, sentence):
         run(jfed.methods(SELECTION, [kind(**{field: value})]), [0])
 
 
-def readme_scheme():
-    section = README.read_text().partition("## Your own scheme")[2]
-    return re.search(r"```python\n(.*?)```", section, re.S)[1]
+def scheme_of_the_docs():
+    return re.search(r"```python\n(.*?)```", PAGE.read_text(), re.S)[1]
 
 
-def test_the_scheme_of_the_readme(tmp_path, monkeypatch):
-    code = readme_scheme()
+def test_the_scheme_of_the_docs(tmp_path, monkeypatch):
+    code = scheme_of_the_docs()
     assert len(code.splitlines()) <= 32
-    path = tmp_path / "readme_scheme.py"
+    path = tmp_path / "scheme_of_the_docs.py"
     path.write_text(code)
     (kind,) = jfed.load_file(path)
     assert jfed.load_file(path) == [kind]  # imported once
@@ -191,7 +190,7 @@ def test_files_that_cannot_be_loaded(tmp_path, text, sentence):
     with pytest.raises(ConfigError, match=re.escape(sentence)) as caught:
         jfed.load_file(path)
     assert "\n" not in str(caught.value)
-    path.write_text(readme_scheme())
+    path.write_text(scheme_of_the_docs())
     assert len(jfed.load_file(path)) == 1  # the mended file, in the same process
     with pytest.raises(ConfigError, match="There is no Python file"):
         jfed.load_file(tmp_path / "none.py")
@@ -199,14 +198,14 @@ def test_files_that_cannot_be_loaded(tmp_path, text, sentence):
 
 def test_a_file_must_not_hide_a_module(tmp_path):
     path = tmp_path / "json.py"
-    path.write_text(readme_scheme())
+    path.write_text(scheme_of_the_docs())
     with pytest.raises(ConfigError, match="there is another module 'json'; give the file another name"):
         jfed.load_file(path)
 
 
 def test_files_of_the_environment_and_installed_packages(tmp_path, monkeypatch):
     path = tmp_path / "environment_scheme.py"
-    path.write_text(readme_scheme())
+    path.write_text(scheme_of_the_docs())
     monkeypatch.setenv("JFED_LOAD", str(path))
     assert "epsilon-greedy" in catalog.names("selector")
 
@@ -226,7 +225,7 @@ def test_a_command_loads_files(tmp_path, monkeypatch, capsys):
     from jfed import cli
 
     path = tmp_path / "command_scheme.py"
-    path.write_text(readme_scheme())
+    path.write_text(scheme_of_the_docs())
     monkeypatch.setattr(sys, "argv", ["jfed", "list", "--load", str(path)])
     cli.main()
     assert "epsilon-greedy" in capsys.readouterr().out
@@ -248,7 +247,7 @@ def test_a_command_loads_files(tmp_path, monkeypatch, capsys):
 def test_a_faulty_scheme_ends_a_command_in_words(tmp_path, monkeypatch, old, new, sentence):
     from jfed import cli
 
-    path, code = tmp_path / "faulty_scheme.py", readme_scheme()
+    path, code = tmp_path / "faulty_scheme.py", scheme_of_the_docs()
     assert code.count(old) == 1
     path.write_text(code.replace(old, new))
     arguments = ["--schemes", "epsilon-greedy", "uniform", "--seeds", "2", "--num-clients", "6", "--cohort-size", "2"]

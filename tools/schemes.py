@@ -1,4 +1,4 @@
-"""Write the README's table of schemes and worlds: a description of each scheme, its needs, and the worlds it runs in.
+"""Write the table of schemes in docs/reference/schemes.md: what each is and needs, and the worlds that it runs in.
 
 It is written between two marks. Every pair is checked as the settings of a run are, with training if it is refused
 without.
@@ -15,7 +15,7 @@ from jfed.core.errors import ConfigError
 from jfed.engine.spec import build
 from jfed.runner.units import Layout, plan
 
-README = Path(__file__).parent.parent / "README.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "schemes.md"
 MARKS = ("<!-- schemes: written by python -m tools.schemes -->", "<!-- end of schemes -->")
 WORLDS = catalog.names("environment")
 EXAMPLES = {"dirichlet": "10"}
@@ -61,7 +61,7 @@ def table() -> str:
 
 
 def renewed(text: str) -> str:
-    """Return the README's text with its table replaced by this one."""
+    """Return the page's text with its table replaced by this one."""
     before, _, rest = text.partition(MARKS[0])
     return before + table() + rest.partition(MARKS[1])[2]
 
@@ -72,9 +72,9 @@ class Settings:
 
 
 def main(_: Settings) -> None:
-    """Write the table into README.md."""
-    README.write_text(renewed(README.read_text()))
-    print(f"wrote {README}")
+    """Write the table into the page."""
+    PAGE.write_text(renewed(PAGE.read_text()))
+    print(f"wrote {PAGE}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Runs on the user's own data: features and images, arrays and files, owners, sources from outside."""
 
 import re
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +25,6 @@ from jfed.runner import feed, units
 
 pytestmark = pytest.mark.check
 
-ROOT = Path(__file__).parent.parent.parent
 OWNERS = np.repeat(["ada", "bea", "cyd", "dan"], [20, 12, 9, 3])
 LABELS = np.random.default_rng(0).integers(0, 2, len(OWNERS))
 FEATURES = np.random.default_rng(1).normal(size=(len(OWNERS), 3)) + 3 * LABELS[:, None]
@@ -231,16 +229,3 @@ def test_synthetic_data_are_a_member():
     assert unit.spec.training.inputs[:5] == ((3,), 2, 1.0, 0.0, 1.0)
     with pytest.raises(DataError, match="owners of at least 1, found 0"):
         units.plan(points(dataset=synthetic.Options(owners=0)), [0], LAYOUT)
-
-
-def test_the_readmes_example_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    section = (ROOT / "README.md").read_text().partition("## Your own data")[2].partition("\n## ")[0]
-    (example,) = re.findall(r"```python\n(.*?)```", section, re.S)
-    names: dict = {}
-    for large, small in (("num_rounds=100", "num_rounds=2"), ("range(10)", "range(2)"), (', "e3cs-0.5"', "")):
-        assert large in example
-        example = example.replace(large, small)
-    exec(example, names)
-    assert names["results"]["dataset"].values.tolist() == ["sensors"] * 2
-    assert names["results"].sizes["client"] == 12 and (tmp_path / "sensors.npz").exists()
