@@ -48,7 +48,8 @@ def test_the_wheel_holds_jfed_only(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names}
     assert tops == {"jfed", f"jfed-{jfed.__version__}.dist-info"}
-    assert {"jfed/py.typed", "jfed/data/digits/digits.npz", "jfed/claims/e3cs.toml", "jfed/__main__.py"} <= set(names)
+    files = {"jfed/py.typed", "jfed/__main__.py", "jfed/data/digits/digits.npz", "jfed/claims/e3cs.toml"}
+    assert files | {"jfed/catalog/shipped.json"} <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
     with zipfile.ZipFile(wheel) as file:
         entry = file.read(f"jfed-{jfed.__version__}.dist-info/entry_points.txt").decode()

@@ -29,8 +29,8 @@ def tell(points: Sequence[Any], seeds: Sequence[int], out: Path, how: dict[str, 
     ]
     if found.seconds is not None:
         low, high = (duration(seconds) for seconds in found.seconds)
-        span = low if low == high else f"{low} to {high}"
-        others = "" if found.measured == found.programs else f" of {found.measured} programs"
+        span = f"{low} to {high}" if found.seconds[0] >= 1 else f"up to {high}"
+        others = "" if found.measured == found.programs else f" of {found.measured} of the programs"
         lines += [
             f"Time      {span}, tables and figures apart (from some rounds{others} on this machine)",
             f"Memory    {size(found.memory)} on each device, {size(found.free)} are free",

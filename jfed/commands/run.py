@@ -44,7 +44,9 @@ def main(settings: Settings, console: Console) -> None:
     if settings.dry_run:
         from jfed.commands.dry import tell
 
-        tell(points, range(looks[0]) if looks else seeds, settings.results.out, how, console)
+        if looks:
+            console.print("If no scheme is decided before the last look:")
+        tell(points, range(looks[-1]) if looks else seeds, settings.results.out, how, console)
         return
     _study(settings, points, seeds, looks, how, console)
 

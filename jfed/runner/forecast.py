@@ -132,23 +132,21 @@ def _measured(units: Sequence[Unit], layout: Layout) -> _Measure:
 def _probe(units: Sequence[Unit], layout: Layout) -> _Measure:
     unit, devices, began = units[0], min(len(jax.devices()), len(units)), time.perf_counter()
     total, every = unit.config.num_rounds, unit.config.eval_every
-    compiled, pool, block = (
-        program(unit.spec, devices),
-        unit.pool(devices),
-        ahead.side_by_side([unit.block()] * devices),
-    )
+    compiled, pool = program(unit.spec, devices), unit.pool(devices)
+    block = ahead.side_by_side([unit.block()] * devices)
     state = compiled.init(block)
     chunk = ahead.compiled(compiled.chunk, pool, block, state, clock(1, 2, total, every))
     memory.check(chunk, devices, unit, layout)
-    compile_s, done, last, seconds, shapes = time.perf_counter() - began, 0, 0, 0.0, None
-    while done == 0 or (done < total and seconds < PROBE_S):
-        last = min(max(GROWTH * last, 1), unit.spec.chunk_rounds, total - done)
+    shapes: list[Any] = []
+    compile_s, done, rounds, seconds = time.perf_counter() - began, 0, 1, 0.0
+    while done < total and (done < 2 or seconds < PROBE_S):
+        rounds = min(rounds if done < 2 else GROWTH * rounds, unit.spec.chunk_rounds, total - done)
         began = time.perf_counter()
-        state, *shapes = compiled.chunk(pool, block, state, clock(done + 1, done + last + 1, total, every))
+        state, *shapes = compiled.chunk(pool, block, state, clock(done + 1, done + rounds + 1, total, every))
         wait(state)
-        seconds, done = time.perf_counter() - began, done + last
+        seconds, done = time.perf_counter() - began, done + rounds  # the first call does more than its round
     runs = sum(len(one.runs) for one in units)
-    return _Measure(seconds / last, compile_s, memory.needed(chunk), runs * _disk(unit, state, shapes, devices))
+    return _Measure(seconds / rounds, compile_s, memory.needed(chunk), runs * _disk(unit, state, shapes, devices))
 
 
 def _disk(unit: Unit, state: Any, shapes: Any, devices: int) -> int:
