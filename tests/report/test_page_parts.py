@@ -12,11 +12,12 @@ from scipy import stats
 
 import jfed
 from experiments.shared.common import Output
+from jfed.analysis import jain
 from jfed.commands import report
 from jfed.commands.meanings import known
 from jfed.config import canonical, digest
 from jfed.report.page import again, clients, curves, settings, sweeps, verdicts
-from jfed.report.page.levels import of_frame, of_results
+from jfed.report.page.levels import num_rounds, of_clients, of_frame, of_results
 from jfed.report.page.parts import Picture
 from tests.report.paged import results
 
@@ -119,8 +120,16 @@ def test_clients_are_in_the_order_of_their_class_and_of_selections():
     assert cells["success rate"] == ["0.1", "0.1", "0.9", "0.9"]
     table = clients.evenness(level)
     assert table.columns[1] == "Jain's index of selections" and len(table.rows) == 1
-    jain = [(18**2) / (4 * (1 + 25 + 9 + 81)), (21**2) / (4 * (49 + 4 + 16 + 64))]
-    assert table.data["mean"][0] == pytest.approx(np.mean(jain))
+    expected = [(18**2) / (4 * (1 + 25 + 9 + 81)), (21**2) / (4 * (49 + 4 + 16 + 64))]
+    assert table.data["mean"][0] == pytest.approx(np.mean(expected))
+
+
+def test_clients_that_a_run_does_not_have_are_none():
+    counts = np.array([[2.0, 2.0, np.nan, np.nan], [4.0, 0.0, 0.0, 0.0]])
+    assert of_clients(jain, counts).tolist() == [1.0, 0.25]
+    data = results({"uniform": 0.5}, seeds=2, rounds=4)
+    data = data.assign(num_selected=data["num_selected"].where((data["seed"] == 0) | (data["round"] < 3)))
+    assert num_rounds(data).tolist() == [4, 2]
 
 
 def test_settings_unlike_the_defaults_come_first():

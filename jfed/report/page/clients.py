@@ -12,7 +12,7 @@ from bokeh.models import HoverTool, Quad, Segment
 from jfed.comparisons.summary import SchemeSummary, gini, jain, summarise
 from jfed.measures.fairness import fairness
 from jfed.report.digits import is_noise
-from jfed.report.page.levels import Level
+from jfed.report.page.levels import Level, num_rounds, of_clients
 from jfed.report.page.parts import Picture
 from jfed.report.page.style import ROW, axes, color_bar, role, shades, source
 from jfed.report.tables import Table
@@ -38,7 +38,7 @@ def selections(level: Level, configs: Mapping[str, Mapping[str, Any]], file: str
     counts, classes = level.runs["times_selected"].values.astype(float), level.runs["client_class"].values
     if np.isnan(counts).any() or (classes != classes[0]).any() or len(level.schemes) > MOST_ROWS:
         return None  # clients of different runs do not correspond
-    shares = np.take_along_axis(counts, np.lexsort((-counts, classes)), 1) / level.runs.sizes["round"]
+    shares = np.take_along_axis(counts, np.lexsort((-counts, classes)), 1) / num_rounds(level.runs)[:, None]
     if np.ptp(shares) == 0:
         return None
     names, labels = level.schemes, level.frame.scheme.to_numpy(str)
@@ -94,15 +94,14 @@ def _classes(level: Level, configs: Mapping[str, Mapping[str, Any]], own: np.nda
 def evenness(level: Level) -> Table:
     """Return a table of how evenly clients are selected and, after training, served by the final model."""
     runs, frame = level.runs, level.frame[["scheme", "seed"]].copy()
-    rounds = runs.sizes["round"]
+    rounds = num_rounds(runs)
     counts = runs["times_selected"].values.astype(float)
-    share = np.nan_to_num(counts)
     columns: dict[str, Any] = {
-        "Jain's index of selections": jain(share),
-        "Gini of selections": gini(share),
+        "Jain's index of selections": of_clients(jain, counts),
+        "Gini of selections": of_clients(gini, counts),
         "least selected, share of rounds": np.nanmin(counts, 1) / rounds,
         "most selected, share of rounds": np.nanmax(counts, 1) / rounds,
-        "Jain's index of returns": jain(np.nan_to_num(runs["times_succeeded"].values.astype(float))),
+        "Jain's index of returns": of_clients(jain, runs["times_succeeded"].values),
     }
     for name, higher, words in (("client_accuracy", True, "accuracy"), ("client_loss", False, "loss")):
         if name in runs:

@@ -89,7 +89,7 @@ def _quantities(runs: xr.Dataset) -> Iterator[Curves]:
         share = np.divide(returned, chosen, out=np.full(chosen.shape, np.nan), where=chosen > 0)
         yield Curves("success_ratio", "Share of selected clients that returned so far", "returned / selected", rounds,
                      share, SHARE)  # fmt: skip
-    if np.ptp(runs["round_time_s"].values) > 0:
+    if np.nanmax(runs["round_time_s"].values) > np.nanmin(runs["round_time_s"].values):
         spent = np.cumsum(runs["round_time_s"].values, 1, dtype=float)
         yield Curves("time", "Simulated time so far", "simulated time, s", rounds, spent, AMOUNT)
     for name, variable in runs.data_vars.items():

@@ -6,7 +6,7 @@ table, and any other (a problem, such as the number of clients or the world) mak
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,7 @@ def of_results(
     knobs = [name for name in names if _is_knob(results, name, configs)]
     scores: dict[str, Any] = {name: load.score(results, name) for name in metrics or _default(results)}
     if not metrics and results.sizes["client"] > 1:
-        scores[JAIN] = results["num_selected"][:, 0].copy(data=jain(results["times_selected"].fillna(0).values))
+        scores[JAIN] = results["num_selected"][:, 0].copy(data=of_clients(jain, results["times_selected"].values))
     levels = []
     for level, rows in load.swept(results.drop_vars(knobs)):
         part = load.part(results, rows)
@@ -113,6 +113,16 @@ def of_frame(frame: pd.DataFrame, metrics: Sequence[str], baseline: str | None) 
     known = frame.scheme.astype(str)
     return Level("", frame.assign(scheme=known, method=known), tuple(metrics), baseline,
                  notes=tuple(frame.attrs.get("notes", ())))  # fmt: skip
+
+
+def of_clients(index: Callable[[np.ndarray], np.ndarray], counts: np.ndarray) -> np.ndarray:
+    """Return an index over the clients of each run, (runs,); NaN among counts, (runs, clients), is no client."""
+    return np.array([index(own[~np.isnan(own)]) for own in counts.astype(float)], float)
+
+
+def num_rounds(runs: xr.Dataset) -> np.ndarray:
+    """Return the number of rounds of each run, (runs,); shorter ones are filled with NaN."""
+    return np.isfinite(runs["num_selected"].values).sum(1)
 
 
 def _default(results: xr.Dataset) -> list[str]:
