@@ -118,7 +118,7 @@ REFUSED = {
         {"partition_options": {"min_samples": 21}},
         "no owner has 21 examples, the largest has 20: set min_samples to at most that",
     ),
-    "unknown": ({"dataset": "syntetic"}, "did you mean 'synthetic-iid'"),
+    "unknown": ({"dataset": "syntetic"}, "did you mean 'synthetic-"),
 }
 
 
