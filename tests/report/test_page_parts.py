@@ -162,13 +162,13 @@ def test_the_code_is_that_of_the_same_points():
 
 
 @pytest.mark.parametrize(
-    ("seeds", "words"),
+    ("seeds", "code"),
     [({}, "range(3)"), ({"seed": [1, 4, 5]}, "[1, 4, 5]"),
      ({"data_seed": [0, 0, 1]}, "[jfed.seeds(*row) for row in [(0, 0), (1, 0), (2, 1)]]")],
 )  # fmt: skip
-def test_seeds_as_code(seeds, words):
+def test_seeds_as_code(seeds, code):
     data = results({"uniform": 0.5}, seeds=3).assign_coords({n: ("run", v) for n, v in seeds.items()})
-    assert again.seeds(data) == words
+    assert again.seeds(data) == code
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ def test_a_command_that_takes_long_says_so_once(clock, capsys):
 
 
 @pytest.mark.parametrize(
-    ("state", "sentence"),
+    ("state", "line"),
     [
         ((4, 0, 0, ()), ""),
         ((4, 4, 0, ()), "All 4 runs are in out already: nothing is left to compute."),
@@ -125,8 +125,8 @@ def test_a_command_that_takes_long_says_so_once(clock, capsys):
         ((4, 0, 3, (9, 7)), "Resuming out: 0 of 4 runs are done, 3 continue after round 7 to 9."),
     ],
 )
-def test_a_resumed_study_says_so(state, sentence):
-    assert resuming("out", *state) == sentence
+def test_a_resumed_study_says_so(state, line):
+    assert resuming("out", *state) == line
 
 
 def test_a_terminal_gets_a_bar(monkeypatch, capsys):

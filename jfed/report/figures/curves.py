@@ -63,7 +63,7 @@ def draw_lines(
         every = (index * spacing // len(arrays), spacing)
         axes.plot(x[keep], values.mean(axis=0), markevery=every, label=label, **_style(looks[label]))
         _spread(axes, x[keep], values, band, ends, looks[label].color)
-    axes.set_ylabel(wrap(ylabel, PANEL_IN, 8))
+    axes.set_ylabel(wrap(ylabel, APART_IN, 8))  # the lowest panel that it may stand at
     axes.margins(x=0.02)
 
 
