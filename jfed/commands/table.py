@@ -81,13 +81,14 @@ def show_tables(results: object, source: Path, settings: Settings, console: Cons
     for name in settings.columns:
         require(name in COLUMNS, f"--columns has no {name}; there are {', '.join(COLUMNS)}.")
     folder = tables_folder(source, settings.out)
-    settings = _named(results, source, settings)
+    memory = settings.out if results is None else tables_folder(source, None)
+    settings = _named(results, source, settings, memory)
     layout = Layout(
         settings.columns,
         settings.sentences,
         folder if results is not None or settings.out else None,
         bool(settings.out),
-        memory=settings.out if results is None else tables_folder(source, None),
+        memory=memory,
     )
     for metric in settings.choices.metric:
         choices = _planned(metric, settings, layout.memory)
@@ -123,15 +124,26 @@ def _levels(results: object, source: Path, metric: str, settings: Settings) -> l
     return levels
 
 
-def _named(results: Any, source: Path, settings: Settings) -> Settings:
-    """Return the settings with a metric and a baseline: those that are compared if none are named."""
+def _named(results: Any, source: Path, settings: Settings, memory: Path | None) -> Settings:
+    """Return the settings with a metric and a baseline; if none is named, the baseline of a plan of looks comes first.
+
+    Args:
+        results: Dataset from `load`; None for a CSV file.
+        source: where they come from.
+        settings: the command's flags.
+        memory: folder that has the plan; None if there is none.
+    """
+    from jfed.results.journal import planned
+
     settings = _with_metric(results, source, settings)
     if settings.choices.baseline:
         return settings
-    schemes = results["method"].values if results is not None else settings.csv.frame(source, None)["scheme"]
-    return replace(
-        settings, choices=replace(settings.choices, baseline="uniform" if "uniform" in set(schemes) else "all")
-    )
+    plans = [planned(memory, metric) for metric in settings.choices.metric] if memory is not None else []
+    baseline = next((plan.baseline for plan in plans if plan is not None), "")
+    if not baseline:
+        schemes = results["method"].values if results is not None else settings.csv.frame(source, None)["scheme"]
+        baseline = "uniform" if "uniform" in set(schemes) else "all"
+    return replace(settings, choices=replace(settings.choices, baseline=baseline))
 
 
 def _with_metric(results: Any, source: Path, settings: Settings) -> Settings:

@@ -111,6 +111,12 @@ def test_nothing_errs_more_than_theory_promises(rates, key):
         assert beyond(row, cell.rate) <= 4 * math.sqrt(variance / cell.repetitions) + 1e-12, cell
 
 
+def test_rates_do_not_depend_on_the_number_of_processes():
+    group = replace(calibration.GROUPS[0], studies=calibration.GROUPS[0].studies[:1])
+    one, two = (simulate([group], 8, processes=processes) for processes in (1, 2))
+    pd.testing.assert_frame_equal(one, two)
+
+
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
