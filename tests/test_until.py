@@ -48,6 +48,8 @@ def test_a_plan_stays_with_its_folder(told, scores, tmp_path):
     command = asked(scores, tmp_path / "o")
     assert "Planned looks at 6, 12, 24 seeds" in told(*command, "--looks", 6, 12, 24)
     assert "Planned looks at 6, 12, 24 seeds" in told(*command)
+    unnamed = told("table", scores, "--metric", "accuracy", "--out", tmp_path / "o")
+    assert "Planned looks at 6, 12, 24 seeds" in unnamed and "scheme minus old" in unnamed
     assert "Planned looks" not in told(*asked(scores, tmp_path / "other"))
     told(*asked(scores, tmp_path / "even"), "--looks", 6, 12, "--spending", "pocock")
     assert "Pocock-like spending" in told(*asked(scores, tmp_path / "even"))

@@ -16,8 +16,8 @@ class Choices:
         metric: for results, a score summed over rounds or taken after the last one (test_accuracy, test_loss), by
             default num_succeeded; for a CSV, a column. The first of several is the primary metric, the others are
             secondary.
-        baseline: scheme that all others are compared with; all compares all pairs. By default uniform where there is
-            such a scheme, otherwise all pairs.
+        baseline: scheme that all others are compared with; all compares all pairs. By default that of a plan
+            of looks, or uniform where there is such a scheme, otherwise all pairs.
         better: whether a higher or a lower score is better, for metrics whose names do not say.
         test: test that decides, by default the t-test.
         correction: holm for headlines, bh (false discovery rate) for exploration.

@@ -86,13 +86,14 @@ def show_tables(results: object, source: Path, settings: Settings, console: Cons
     for name in settings.columns:
         require(name in COLUMNS, f"--columns has no {name}; there are {', '.join(COLUMNS)}.")
     folder = tables_folder(source, settings.out)
-    settings = _named(results, source, settings)
+    memory = settings.out if results is None else tables_folder(source, None)
+    settings = _named(results, source, settings, memory)
     layout = Layout(
         settings.columns,
         settings.sentences,
         folder if results is not None or settings.out else None,
         bool(settings.out),
-        memory=settings.out if results is None else tables_folder(source, None),
+        memory=memory,
     )
     tune_over = _tuned(results, settings)
     for metric in settings.choices.metric:
@@ -155,17 +156,28 @@ def _levels(
     return of_results(results, metric, baseline, together, "_".join(words))
 
 
-def _named(results: Any, source: Path, settings: Settings) -> Settings:
-    """Return the settings with a metric and a baseline: those that are compared if none are named."""
+def _named(results: Any, source: Path, settings: Settings, memory: Path | None) -> Settings:
+    """Return the settings with a metric and a baseline; if none is named, the baseline of a plan of looks comes first.
+
+    Args:
+        results: Dataset from `load`; None for a CSV file.
+        source: where they come from.
+        settings: the command's flags.
+        memory: folder that has the plan; None if there is none.
+    """
+    from jfed.results.journal import planned
+
     settings = _with_metric(results, source, settings)
     if settings.choices.baseline:
         return settings
-    runs: Any = results if results is not None else settings.csv.frame(source, None)
-    named = "scheme" if results is None else "method"
-    schemes = runs[named].values.tolist() if named in runs else []
-    return replace(
-        settings, choices=replace(settings.choices, baseline="uniform" if "uniform" in set(schemes) else "all")
-    )
+    plans = [planned(memory, metric) for metric in settings.choices.metric] if memory is not None else []
+    baseline = next((plan.baseline for plan in plans if plan is not None), "")
+    if not baseline:
+        runs: Any = results if results is not None else settings.csv.frame(source, None)
+        named = "scheme" if results is None else "method"
+        schemes = runs[named].values.tolist() if named in runs else []
+        baseline = "uniform" if "uniform" in set(schemes) else "all"
+    return replace(settings, choices=replace(settings.choices, baseline=baseline))
 
 
 def _with_metric(results: Any, source: Path, settings: Settings) -> Settings:

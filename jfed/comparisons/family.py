@@ -17,7 +17,7 @@ from jfed.stats.spending import Spending, levels
 
 @dataclass(frozen=True)
 class Rule:
-    """How the p-values of a family are corrected, all of it fixed before the scores are seen.
+    """Rule by which the p-values of a family are corrected, all of it fixed before the scores are seen.
 
     Attributes:
         correction: correction for multiple comparisons.

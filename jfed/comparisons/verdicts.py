@@ -9,7 +9,7 @@ from jfed.comparisons.pairs import Bound, Pair
 
 @dataclass(frozen=True)
 class Case:
-    """What a verdict is made from.
+    """Facts of a comparison that its verdict is made from.
 
     Attributes:
         pair: the comparison.

@@ -25,7 +25,7 @@ SHORT = {"no difference shown": "not shown"}  # in the column of verdicts
 
 @dataclass(frozen=True)
 class Shown:
-    """What the text of a cell depends on beside its row.
+    """Facts of a table that the text of a cell depends on, beside its row.
 
     Attributes:
         comparisons: the table's comparisons.

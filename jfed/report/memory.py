@@ -1,4 +1,4 @@
-"""What a directory remembers of its tables, in notes: the primary metric, plans, and what looking again costs."""
+"""Notes on the earlier tables of a directory: its primary metric, plans, and the cost of looking again."""
 
 from collections.abc import Sequence
 from pathlib import Path

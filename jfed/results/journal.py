@@ -1,4 +1,4 @@
-"""What has been looked at in a directory of results: its primary metric, earlier tables, and plans of looks."""
+"""Record of the looks at a directory of results: its primary metric, earlier tables, and plans of looks."""
 
 import json
 import os

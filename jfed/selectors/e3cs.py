@@ -11,6 +11,8 @@ alpha_t: cap.
 - Weights are kept as logarithms: with sigma = 0 the exponent of Eq. (17) reaches thousands, and the printed form
   overflows. They are divided by the cap c each round, which does not change Eqs. (18) and (19). A p below the smallest
   float is 0, and such a client is drawn only if fewer than k others can be.
+- Other remedies for the overflow, a floor under p and mixing p with uniform selection, are not offered: both change
+  Eqs. (18) and (19), and a quota sigma > 0 is such a floor.
 - Algorithm 2's case search has two misprints (the sum of line 2 is over w', and Eqs. (23)-(24) must compare
   w / (1 - sigma)). Its solution is the c with sum_i min(1, w_i / c) = R / (1 - sigma); it is found without
   sorting, by adding to S the clients above the cap until there are none, which ends at the exact solution.
