@@ -12,10 +12,10 @@ from rich.console import Console
 from jfed.commands import (
     check,
     claims,
-    contents,
     data,
     diff,
     export,
+    listing,
     plot,
     report,
     run,
@@ -31,7 +31,7 @@ DESCRIPTION = """Experiments on client selection in federated learning.
 
 Shell completion: source <(jfed --tyro-print-completion bash); also zsh, tcsh"""
 COMMANDS: dict[str, Any] = {
-    "list": show, "run": run, "data": data, "show": contents, "table": table, "plot": plot, "report": report,
+    "list": listing, "run": run, "data": data, "show": show, "table": table, "plot": plot, "report": report,
     "diff": diff, "variance": variance, "export": export, "claims": claims, "check": check,
 }  # fmt: skip
 

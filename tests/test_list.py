@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from jfed import catalog
-from jfed.commands import show
+from jfed.commands import listing
 from tools import names
 
 LOADED = """
@@ -30,22 +30,22 @@ def test_text_is_printed_without_large_libraries(words):
 
 
 def test_the_written_names_are_those_of_the_catalogue():
-    assert show.SHIPPED.read_text(encoding="utf-8") == names.text(), "run `python -m tools.names`"
+    assert listing.SHIPPED.read_text(encoding="utf-8") == names.text(), "run `python -m tools.names`"
     written = {room["word"]: room["names"] for room in json.loads(names.text())}
     assert written == {room.word: list(catalog.entries(field)) for field, room in catalog.ROOMS.items()}
 
 
 def test_other_members_are_not_left_out(monkeypatch):
-    written = json.loads(show.SHIPPED.read_text(encoding="utf-8"))
-    assert show.complete(written)
+    written = json.loads(listing.SHIPPED.read_text(encoding="utf-8"))
+    assert listing.complete(written)
     fewer = [room | {"files": room["files"][1:]} for room in written]
-    assert not show.complete(fewer)
-    monkeypatch.setattr(show.metadata, "entry_points", lambda group: ["one"] if group == "jfed.models" else [])
-    assert not show.complete(written)
-    monkeypatch.setattr(show.metadata, "entry_points", lambda group: [])
-    assert show.complete(written)
+    assert not listing.complete(fewer)
+    monkeypatch.setattr(listing.metadata, "entry_points", lambda group: ["one"] if group == "jfed.models" else [])
+    assert not listing.complete(written)
+    monkeypatch.setattr(listing.metadata, "entry_points", lambda group: [])
+    assert listing.complete(written)
     monkeypatch.setenv("JFED_LOAD", "mine.py")
-    assert not show.complete(written)
+    assert not listing.complete(written)
 
 
 def test_the_groups_of_flags(told, capsys):

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from experiments.shared.common import command
-from jfed.commands.show import SHIPPED, named
+from jfed.commands.listing import SHIPPED, named
 
 
 def text() -> str:

@@ -1,68 +1,31 @@
-"""`jfed list`: the names of all members and partitions."""
+"""`jfed show`: what a directory of results holds."""
 
-import importlib.util
-import json
-import os
-import pkgutil
 from dataclasses import dataclass
-from importlib import metadata
-from pathlib import Path
-from typing import Any
 
+import tyro
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-SHIPPED = Path(__file__).parents[1] / "catalog" / "shipped.json"
-"""The names of the members that ship with jfed, as `python -m tools.names` wrote them: reading them needs no jax."""
+from jfed.commands.reading import Results, require_results
 
 
 @dataclass(frozen=True)
 class Settings:
-    """List schemes, worlds, controllers, algorithms, data sets, models and partitions.
+    """Show what is in results: schemes, seeds, settings, metrics, origin, failed and unfinished runs, and files.
 
     Attributes:
-        load: Python files with your own members.
+        results: the --out of an experiment.
     """
 
-    load: tuple[Path, ...] = ()
+    results: tyro.conf.Positional[Results] = None
 
 
 def main(settings: Settings, console: Console) -> None:
-    """Print the names in each room, and the partitions."""
-    from jfed.data.partition import NATURAL, PARTITIONS
+    """Print a line for each fact."""
+    from jfed.report.contents import contents
 
-    written = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    rooms = named() if settings.load or not complete(written) else written
-    rows = {room["word"]: room["names"] for room in rooms} | {"partition": [*PARTITIONS, NATURAL]}
-    for word, names in rows.items():
-        console.print(f"{word + 's':12} {', '.join(names)}", highlight=False)
-
-
-def named() -> list[dict[str, Any]]:
-    """Return what the catalogue knows of each room: its word, package and entry points, its files, and all names."""
-    from jfed import catalog
-
-    return [
-        {
-            "word": room.word,
-            "package": room.package,
-            "group": room.group,
-            "files": files(room.package),
-            "names": list(catalog.entries(field)),
-        }
-        for field, room in catalog.ROOMS.items()
-    ]
-
-
-def complete(written: list[dict[str, Any]]) -> bool:
-    """Return whether there are no members beside the written ones: no other file, no package, no $JFED_LOAD."""
-    alike = all(files(room["package"]) == room["files"] for room in written)
-    return (
-        alike and not os.environ.get("JFED_LOAD") and not any(metadata.entry_points(group=r["group"]) for r in written)
-    )
-
-
-def files(package: str) -> list[str]:
-    """Return the names of a package's modules, without importing them."""
-    spec = importlib.util.find_spec(package)
-    assert spec is not None
-    return sorted(module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
+    grid = Table.grid(padding=(0, 2))
+    for word, text in contents(require_results(settings.results, "jfed show RESULTS")).items():
+        grid.add_row(word, Text(text, overflow="fold"))
+    console.print(grid)

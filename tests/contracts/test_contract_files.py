@@ -13,7 +13,7 @@ from toys import GOOD
 import jfed
 from jfed import catalog, cli
 from jfed.catalog import outside
-from jfed.commands import show
+from jfed.commands import listing
 
 pytestmark = pytest.mark.check
 
@@ -66,7 +66,7 @@ def inside(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("inside")
 def test_a_member_inside_is_one_file(capsys):
     """The catalogue, `jfed list`, configs, and the test of any scheme in any world find a member by its file alone."""
-    show.main(show.Settings(), Console(width=1000))
+    listing.main(listing.Settings(), Console(width=1000))
     said = capsys.readouterr().out
     for field, kind in GOOD.items():
         (found,) = (k for k in catalog.members(field) if k.__module__.endswith(f".toy_{field}"))
