@@ -31,21 +31,18 @@ def show_ranking(
         tune_seeds: seeds on which the ranking is made, so that the others can report the best; none for all.
     """
     from jfed import analysis
-    from jfed.comparisons.ranking import rank
-    from jfed.report.sweep_pictures import sweep_picture
-    from jfed.report.sweeps import ranking_table
 
     frame: Any = level.frame[level.frame["seed"].isin(tune_seeds)] if tune_seeds else level.frame
     given = {name: value for name, value in choices.arguments().items() if name in RANKED}
-    ranking = rank(frame, metric, axes, **given)
+    ranking = analysis.rank(frame, metric, axes, **given)
     where = f"{len(ranking.rows)} points" + (", tune seeds" if tune_seeds else "")
-    made = ranking_table(ranking, f"{level.title}: {where}")
+    made = analysis.ranking_table(ranking, f"{level.title}: {where}")
     console.print()
     analysis.to_terminal(replace(made, notes=(*made.notes, *level.notes)), console)
     if layout.folder is None:
         return []
     paths = [*analysis.write(made, layout.folder, f"{level.stem}_ranking").values()]
-    picture = sweep_picture(frame, metric, axes, level.title, ranking)
+    picture = analysis.sweep_picture(frame, metric, axes, level.title, ranking)
     if picture is not None:
         paths += analysis.save(picture, layout.folder, f"{level.stem}_sweep")
     return paths
@@ -77,7 +74,6 @@ def show_problems(levels: Sequence[Level], metric: str, stem: str, layout: Layou
     import pandas as pd
 
     from jfed import analysis
-    from jfed.report.sweep_pictures import sweep_picture
     from jfed.results.meaning import axis
 
     names = [name for name in levels[0].setting if len({level.setting[name] for level in levels}) > 1]
@@ -86,6 +82,8 @@ def show_problems(levels: Sequence[Level], metric: str, stem: str, layout: Layou
     parts = [level.frame.assign(**{name: level.setting[name] for name in names}) for level in levels]
     frame = pd.concat(parts, ignore_index=True)
     where = ", ".join(dict.fromkeys(level.data for level in levels))
-    picture = sweep_picture(frame, metric, names, f"{axis(metric)} over {' and '.join(map(axis, names))} ({where})")
+    picture = analysis.sweep_picture(
+        frame, metric, names, f"{axis(metric)} over {' and '.join(map(axis, names))} ({where})"
+    )
     if picture is not None:
         tell(analysis.save(picture, layout.folder, stem), console)
