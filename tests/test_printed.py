@@ -75,7 +75,8 @@ def test_a_swept_world_is_named_once(monkeypatch, capsys, tmp_path):
     said = capsys.readouterr().out.splitlines()
     assert "num_succeeded (no training, environment = exchange)" in said
     assert f"{out}/tables/num_succeeded_environment_wireless.csv" in said
-    assert len(list((out / "tables").glob("num_succeeded*"))) == 2 * 4
+    assert len(list((out / "tables").glob("num_succeeded_environment*"))) == 2 * 4
+    assert len(list((out / "tables").glob("num_succeeded_problems.*"))) == 2
 
 
 @pytest.mark.check

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pkgutil
+import sys
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -65,4 +66,5 @@ def files(package: str) -> list[str]:
     """Return the names of a package's modules, without importing them."""
     spec = importlib.util.find_spec(package)
     assert spec is not None
-    return sorted(module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
+    places = sys.modules[package].__path__ if package in sys.modules else spec.submodule_search_locations
+    return sorted(module.name for module in pkgutil.iter_modules(places))
