@@ -38,17 +38,22 @@ def main(settings: Settings, console: Console) -> None:
         console.print(f"{word + 's':12} {', '.join(names)}", highlight=False)
 
 
-def named() -> list[dict[str, Any]]:
-    """Return what the catalogue knows of each room: its word, package and entry points, its files, and all names."""
+def named(shipped: bool = False) -> list[dict[str, Any]]:
+    """Return what the catalogue knows of each room: its word, package and entry points, its files, and all names.
+
+    Args:
+        shipped: whether to leave out the names of members from outside.
+    """
     from jfed import catalog
 
+    entries = catalog.shipped if shipped else catalog.entries
     return [
         {
             "word": room.word,
             "package": room.package,
             "group": room.group,
             "files": files(room.package),
-            "names": list(catalog.entries(field)),
+            "names": list(entries(field)),
         }
         for field, room in catalog.ROOMS.items()
     ]

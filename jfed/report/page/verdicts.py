@@ -51,6 +51,8 @@ def in_words(levels: Sequence[Level], found: Found) -> list[Part]:
                 blocks.append(Verdicts(capital(score_name(metric)), _groups(one)))
                 blocks.append(Prose(every, f"In {amount(len(every), 'sentence')} for a paper"))
         if blocks:
+            if level.knobs:
+                blocks.insert(0, Prose((" ".join(level.notes),)))
             parts.append(Part(level.title, tuple(blocks), folded=i >= MOST_OPEN))
     return parts or [Part("", (Prose((NOTHING,)),))]
 
