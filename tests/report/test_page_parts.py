@@ -108,6 +108,17 @@ def test_a_sweep_is_ranked_and_drawn_by_its_number_of_settings():
     assert "Without both settings: uniform" in picture.caption
 
 
+def test_of_the_problem_one_or_two_settings_are_drawn():
+    data = swept("cohort_size", {"uniform": [2, 4], "e3cs": [2, 4]}, uniform=0.5, e3cs=0.6)
+    marks = {"uniform": 0, "e3cs": 1}
+    (part,) = sweeps.parts(of_results(data, (), "uniform"), ("cohort_size",), marks, {})
+    assert [picture.title for picture in part.blocks] == ["Models returned to the server, all rounds, by cohort_size"]
+    names = ["cohort_size", "a", "b"]
+    data = data.assign_coords({name: data["cohort_size"] for name in names[1:]})
+    (part,) = sweeps.parts(of_results(data, (), "uniform"), names, marks, {})
+    assert part.blocks[0].sentences[0].startswith("Swept: cohort_size, a, b.")
+
+
 def test_verdicts_are_told_by_scheme():
     rows = [(s, seed, m + seed / 50) for s, m in {"a": 0.9, "b": 0.1, "c": 0.1}.items() for seed in range(6)]
     frame = pd.DataFrame(rows, columns=["scheme", "seed", "accuracy"])

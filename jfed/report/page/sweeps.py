@@ -13,7 +13,7 @@ from jfed.comparisons.ranking import of_ranking, rank
 from jfed.comparisons.summary import summarise
 from jfed.report.formats import file_stem
 from jfed.report.page.levels import Level
-from jfed.report.page.parts import Block, Grid, Part, Picture
+from jfed.report.page.parts import Block, Grid, Part, Picture, Prose
 from jfed.report.page.style import axes, color, color_bar, dash, role, shades, source
 from jfed.report.page.words import amount, capital, number, score_name
 from jfed.report.sweeps import ranking_table
@@ -21,6 +21,7 @@ from jfed.results.axes import by_value
 
 MOST_MAPS = 8
 MOST_PARTS = 6
+MOST_SIDES = 2  # problem settings that are drawn
 MOST_RANKS = 300  # points whose ranking is on the page
 
 
@@ -48,6 +49,8 @@ def parts(
     frames = [level.frame.assign(**{name: level.runs[name].values for name in problems}) for level in levels]
     whole = pd.concat(frames, ignore_index=True)
     names = tuple(name for name in problems if len(_values(whole, name)) > 1)
+    if len(names) > MOST_SIDES:
+        return [Part("", (Prose((f"Swept: {', '.join(names)}. Figures are for one or two settings of the problem.",)),))]
     return [Part("", _figures(whole, names, metric, marks, "", {}))] if names else []
 
 
