@@ -114,7 +114,7 @@ def test_of_the_problem_one_or_two_settings_are_drawn():
     (part,) = sweeps.parts(of_results(data, (), "uniform"), ("cohort_size",), marks, {})
     assert [picture.title for picture in part.blocks] == ["Models returned to the server, all rounds, by cohort_size"]
     names = ["cohort_size", "a", "b"]
-    data = data.assign_coords({name: data["cohort_size"] for name in names[1:]})
+    data = data.assign_coords(dict.fromkeys(names[1:], data["cohort_size"]))
     (part,) = sweeps.parts(of_results(data, (), "uniform"), names, marks, {})
     assert part.blocks[0].sentences[0].startswith("Swept: cohort_size, a, b.")
 

@@ -50,7 +50,7 @@ def parts(
     whole = pd.concat(frames, ignore_index=True)
     names = tuple(name for name in problems if len(_values(whole, name)) > 1)
     if len(names) > MOST_SIDES:
-        return [Part("", (Prose((f"Swept: {', '.join(names)}. Figures are for one or two settings of the problem.",)),))]
+        return [Part("", (Prose((f"Swept: {', '.join(names)}. Figures are for one or two problem settings.",)),))]
     return [Part("", _figures(whole, names, metric, marks, "", {}))] if names else []
 
 
