@@ -27,7 +27,7 @@ class Progress:
     Numbers in them are means over the runs of the point that are in the batch.
 
     Attributes:
-        seeds: seeds of each point's runs; `prng.Seeds` in place of a number if they differ between streams.
+        seeds: seeds of each point's runs, rising; `prng.Seeds` in place of a number if they differ between streams.
         first_round: first round of this chunk.
         round: last round of this chunk.
         num_rounds: rounds in all.
@@ -105,13 +105,12 @@ def progress(batch: Sequence[Unit], chunk: range, kept: Sequence[Arrays], watch:
         watch: the numbers of runs.
     """
     config = batch[0].config
-    rows: dict[str, list[int]] = {}
-    seeds: dict[str, tuple[int | prng.Seeds, ...]] = {}
+    found: dict[str, list[tuple[tuple[int, ...], int]]] = {}
     for i, unit in enumerate(batch):
         for row, run in enumerate(unit.runs, i * unit.block_size):
-            name = _name(run)
-            rows.setdefault(name, []).append(row)
-            seeds[name] = (*seeds.get(name, ()), _seed(run))
+            found.setdefault(_name(run), []).append((tuple(map(int, run.seeds)), row))
+    runs = {name: sorted(own) for name, own in found.items()}  # units that resume come in any order
+    rows = {name: [row for _, row in own] for name, own in runs.items()}
 
     def means(values: np.ndarray) -> dict[str, float]:
         return {name: float(values[own].mean(dtype=float)) for name, own in rows.items()}
@@ -125,7 +124,7 @@ def progress(batch: Sequence[Unit], chunk: range, kept: Sequence[Arrays], watch:
     rounds = np.arange(1, chunk[-1] + 1)
     tested = rounds[due(rounds, config.num_rounds, config.eval_every)] if config.training is not None else rounds[:0]
     return Progress(
-        seeds=seeds,
+        seeds={name: tuple(_told(seeds) for seeds, _ in own) for name, own in runs.items()},
         first_round=chunk[0],
         round=chunk[-1],
         num_rounds=config.num_rounds,
@@ -147,7 +146,6 @@ def _name(run: Run) -> str:
     return ", ".join([method, *others])
 
 
-def _seed(run: Run) -> int | prng.Seeds:
+def _told(seeds: tuple[int, ...]) -> int | prng.Seeds:
     """Return the seed of a run, or its seeds if they differ."""
-    every = [int(seed) for seed in run.seeds]
-    return every[0] if len(set(every)) == 1 else prng.Seeds(*every)  # type: ignore[arg-type]
+    return seeds[0] if len(set(seeds)) == 1 else prng.Seeds(*seeds)  # type: ignore[arg-type]
