@@ -165,7 +165,7 @@ async def awaited(progress):
 @pytest.mark.parametrize(
     ("callback", "words"),
     [
-        (3, "found 3."),
+        (3, "as in on_chunk=print; found 3."),
         (lambda: None, "cannot be called so: too many positional arguments."),
         (lambda one, two: None, "cannot be called so: missing a required argument: 'two'."),
         (lambda one, *, two: None, "cannot be called so: missing a required argument: 'two'."),

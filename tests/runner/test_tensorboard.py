@@ -103,7 +103,7 @@ def test_batches_of_a_point_have_curves_of_their_own(tmp_path):
 def test_any_name_is_a_folder_of_its_own(tmp_path):
     names = ("../mine", "a/b", "a_b", "e3cs, eta=0.1", "größer")
     values = dict.fromkeys(names, 1.0)
-    means = {name: values for name in ("num_succeeded", "round_time_s", "test_accuracy", "test_loss")}
+    means = dict.fromkeys(("num_succeeded", "round_time_s", "test_accuracy", "test_loss"), values)
     jfed.TensorBoard(tmp_path / "in")(dataclasses.replace(FIRST, seeds=dict.fromkeys(names, (0,)), **means))
     assert {unquote(path.name) for path in (tmp_path / "in").iterdir()} == {f"{name}, seed 0" for name in names}
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
@@ -111,7 +111,7 @@ def test_any_name_is_a_folder_of_its_own(tmp_path):
 
 def test_a_folder_that_cannot_be_is_refused(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(StorageError, match="Curves cannot be written to .*file: File exists"):
+    with pytest.raises(StorageError, match=r"Curves cannot be written to .*file: File exists"):
         jfed.TensorBoard(tmp_path / "file")
     with pytest.raises(ConfigError, match="Curves are written to a folder, found 3"):
         jfed.TensorBoard(3)
