@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 from engine.refusals import refused
 from jax.errors import JaxRuntimeError
-from support import LAYOUT, SELECTION, TRAINING, points, run
+from support import LAYOUT, SELECTION, TRAINING, T, points, run
 
 import jfed
 from jfed.core.errors import Unfinished
@@ -92,6 +92,19 @@ def test_points_are_told_apart_by_their_modes():
     where = [*points(SELECTION, "e3cs-0.5"), *points(SELECTION, "e3cs-0.5", mode="corrected")]
     run(where, [0], on_chunk=seen)
     assert {name for p in seen for name in p.seeds} == {"e3cs-0.5", "e3cs-0.5, mode=corrected"}
+
+
+@pytest.mark.check
+def test_runs_that_are_over_early_are_told_with_all_their_rounds():
+    seen, control = Seen(), jfed.controllers.adaptive.Options(budgets=(3.0,), fixed=1, stop="last")
+    where = points(TRAINING, "everybody", environment=jfed.envs.edge.Options(), controller=control, num_rounds=40)
+    found = run(where, [0, 1], on_chunk=seen)
+    assert (found["ended_round"] < 30).all()
+    last = seen[-1]
+    assert (last.round, last.test_round) == (40, 40)
+    assert last.round - last.first_round > T  # more than a chunk: the rest has nothing to compute
+    assert last.num_succeeded == {"everybody": found["num_succeeded"].values.sum(1).mean()}
+    assert last.test_loss == {"everybody": pytest.approx(found["test_loss"].values[:, -1].mean())}
 
 
 # ----------------------------------------------------------------------------------------------- it ends the run
