@@ -89,6 +89,16 @@ def test_a_sweep_of_a_training_experiment_reports_its_best_on_other_seeds(tmp_pa
             training.main(dataclasses.replace(settings, **change))
 
 
+@pytest.mark.check
+def test_a_dry_run_of_an_experiment_leaves_nothing(tmp_path, capsys):
+    few = {"seeds": 2, "num_rounds": 3, "eval_every": 1, "schemes": ("uniform", "fedcs")}
+    with pytest.raises(SystemExit) as ended:
+        training.main(dataclasses.replace(cifar_e3cs.PRESETS["quick"], out=tmp_path / "out", dry_run=True, **few))
+    said = capsys.readouterr().out
+    assert ended.value.code == 0 and "Runs      20 in all, 0 of them done" in said and "Disk      at most" in said
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("preset", [*emnist_e3cs.PRESETS.values(), *cifar_e3cs.PRESETS.values()], ids=lambda p: p.out)
 def test_presets_are_complete(preset):
     points = training.points(preset)

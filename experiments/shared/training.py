@@ -12,6 +12,7 @@ import jfed
 from experiments.shared.common import Output
 from jfed.algorithms import local_sgd
 from jfed.algorithms.deadline import Reading
+from jfed.commands import dry
 from jfed.commands.seeds import Seeds, listed, require_tune_seeds
 from jfed.commands.study import Study, reported
 from jfed.commands.wide import wide_report
@@ -49,6 +50,7 @@ class Settings:
         sweep: settings with several values, such as training.algorithm.learning_rate=0.01,0.1; all combinations are
             run.
         tune_seeds: of a sweep, the seeds on which each scheme's best point is chosen; the other seeds report it.
+        dry_run: say what would be computed and how long it may take, and compute nothing of it.
         tensorboard: write curves of the runs that are computed to OUT/tensorboard, for TensorBoard.
     """
 
@@ -73,6 +75,7 @@ class Settings:
     set: tuple[str, ...] = ()
     sweep: tuple[str, ...] = ()
     tune_seeds: tuple[int, ...] = ()
+    dry_run: bool = False
     tensorboard: bool = False
 
     def training(self, partition: str, algorithm: Any = None, **further: Any) -> Training:
@@ -107,7 +110,11 @@ def further(points: Sequence[Point], settings: Settings) -> list[Point]:
 
 
 def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -> xr.Dataset:
-    """Compute the missing runs and return all results; the arguments are those of `run`."""
+    """Compute the missing runs and return all results; the arguments are those of `run`.
+
+    Raises:
+        SystemExit: --dry-run only says what would be computed.
+    """
     seeds, minutes = listed(settings.seeds), settings.minutes
     require(minutes is None or minutes >= 0, f"--minutes must be at least 0, found {minutes}.")
     by_path = parse_axes(settings.sweep) | parse_settings(settings.set)
@@ -115,8 +122,12 @@ def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -
         require(path not in by_path, f"{path} has a flag of its own here: see --help.")
     seconds = None if minutes is None else 60 * minutes
     layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
+    how = {"data_dir": settings.data_dir, "layout": layout}
+    if settings.dry_run:
+        dry.tell(every, seeds, settings.out, how, Console())
+        raise SystemExit(0)
     curves = jfed.TensorBoard(settings.out / "tensorboard") if settings.tensorboard else None
-    return jfed.run(every, seeds, out=settings.out, data_dir=settings.data_dir, layout=layout, on_chunk=curves)
+    return jfed.run(every, seeds, out=settings.out, on_chunk=curves, **how)
 
 
 def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequence[str] = ()) -> None:
