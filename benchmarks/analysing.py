@@ -15,8 +15,8 @@ def main() -> None:
     from benchmarks.analysis import points
     from benchmarks.first_run import peak
     from experiments.e3cs.training import study
-    from experiments.shared.common import Output
-    from jfed.commands.study import setting_report
+    from jfed.commands.output import Output
+    from jfed.commands.study import reported
     from jfed.results import export
     from jfed.results.load import load
 
@@ -25,7 +25,7 @@ def main() -> None:
     results = load(out)
     loaded = time.perf_counter() - began
     console = Console(file=io.StringIO())
-    setting_report(results, {}, (0.6, 0.7, 0.8), "made up", study("made up"), points(), Output(out), console, 1)
+    reported(results, (0.6, 0.7, 0.8), "made up", study("made up"), points(), Output(out), console)
     answer = {"load": loaded, "total": time.perf_counter() - STARTED, "peak": peak()}
     began = time.perf_counter()
     export.write(export.per_round(results), out / "rounds.parquet")

@@ -9,10 +9,10 @@ Further questions: `compare_levels` (several tables as one family), `across` (ov
 that share seeds), `plan_looks` and `anytime` (may I look again?), `performance_profiles` and `iqm_intervals` (how are
 all runs?), `bayesian_signed_rank` (how probable?), `page` and `intersection_union` (is this the order?), `tost` and
 `non_inferiority` (are they as good?), `plan` and `power` (how many seeds?), `choose` (which setting, chosen on other
-seeds?), `components` (where does the variance come from?), `first_reached`, `compare_times` and `arrivals` (when is an
-accuracy reached?), `rates_so_far` and `last_broken` (are quotas kept?), `best_under_quotas` (what would be best?),
-`fairness` (how evenly are clients served?), `per_round` and `per_client` (tidy frames of all results). `jfed.claims`
-has the papers' claims.
+seeds?), `rank`, `ranking_table` and `sweep_picture` (how are all settings?), `components` (where does the variance come
+from?), `first_reached`, `compare_times` and `arrivals` (when is an accuracy reached?), `rates_so_far` and `last_broken`
+(are quotas kept?), `best_under_quotas` (what would be best?), `fairness` (how evenly are clients served?), `per_round`
+and `per_client` (tidy frames of all results). `jfed.claims` has the papers' claims.
 
 Names are loaded on first use. Arguments of functions are checked by their annotations (`jfed.calls`).
 """
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from jfed.comparisons.comparison import Comparison as Comparison
     from jfed.comparisons.comparison import Comparisons as Comparisons
     from jfed.comparisons.comparison import best_group as best_group
+    from jfed.comparisons.ranking import Ranking as Ranking
+    from jfed.comparisons.ranking import rank as rank
     from jfed.comparisons.summary import SchemeSummary as SchemeSummary
     from jfed.comparisons.summary import Summary as Summary
     from jfed.comparisons.summary import coefficient_of_variation as coefficient_of_variation
@@ -71,6 +73,8 @@ if TYPE_CHECKING:
     from jfed.report.formats import write as write
     from jfed.report.page.document import write_report as write_report
     from jfed.report.sentences import sentences as sentences
+    from jfed.report.sweep_pictures import sweep_picture as sweep_picture
+    from jfed.report.sweeps import ranking_table as ranking_table
     from jfed.report.tables import Table as Table
     from jfed.report.tables import comparisons_table as comparisons_table
     from jfed.report.tables import summary_table as summary_table
@@ -132,6 +136,8 @@ _NAMES = {
     "jfed.report.formats": "to_csv to_html to_latex to_markdown to_terminal write",
     "jfed.report.page.document": "write_report",
     "jfed.report.sentences": "sentences",
+    "jfed.report.sweep_pictures": "sweep_picture",
+    "jfed.report.sweeps": "ranking_table",
     "jfed.report.tables": "Table comparisons_table summary_table",
     "jfed.report.targets": "compare_times first_reached targets_table",
     "jfed.report.wide": "wide_table",
@@ -156,6 +162,7 @@ _NAMES = {
     "jfed.stats.profiles": "iqm_intervals performance_profiles probability_of_improvement",
     "jfed.stats.shape": "shape_note",
     "jfed.stats.spending": "inflation",
+    "jfed.comparisons.ranking": "Ranking rank",
     "jfed.comparisons.summary": "SchemeSummary Summary coefficient_of_variation entropy gini jain summarise",
     "jfed.comparisons.tuning": "choose",
     "jfed.stats.variance": "components",

@@ -20,15 +20,15 @@ def parse_settings(settings: Sequence[str], flags: Any = None) -> dict[str, Any]
 
     Args:
         settings: the settings.
-        flags: dataclass of the command's flags. A setting that has a flag of its own is refused: what a command calls
-            its results follows the flag.
+        flags: dataclass of the command's flags, which may stand in groups. A setting that has a flag of its own is
+            refused: what a command calls its results follows the flag.
 
     Raises:
         ConfigError: a setting has no "=" or no value, is given twice, or has a flag of its own.
     """
     pairs = _split(settings, SETTING)
     for path, _ in pairs:
-        flag = _flag(path, {} if flags is None else {field.name for field in dataclasses.fields(flags)})
+        flag = _flag(path, set() if flags is None else _names(flags))
         require(not flag, f"{path} has a flag of its own here: give --{flag.replace('_', '-')} in place of --set.")
     return {path: _value(text) for path, text in pairs}
 
@@ -77,6 +77,15 @@ def _split(items: Sequence[str], usage: str) -> list[tuple[str, str]]:
         require(path not in dict(pairs), twice)
         pairs.append((path, text))
     return pairs
+
+
+def _names(flags: Any) -> set[str]:
+    """Return the names of a command's flags: the fields of a dataclass, and of those within it."""
+    found = set()
+    for field in dataclasses.fields(flags):
+        value = getattr(flags, field.name)
+        found |= _names(value) if dataclasses.is_dataclass(value) else {field.name}
+    return found
 
 
 def _flag(path: str, names: Iterable[str]) -> str:

@@ -95,7 +95,7 @@ def test_all_claims(told):
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("given", "sentence"),
     [
         (("E-99",), "unknown claim 'E-99'"),
         (("--run",), "--run needs the name of a claim"),
@@ -103,9 +103,9 @@ def test_all_claims(told):
         (("nowhere",), "There is no per-run table at nowhere"),
     ],
 )
-def test_mistakes_with_claims(told, words, sentence):
+def test_mistakes_with_claims(told, given, sentence):
     with pytest.raises(SystemExit, match=f"^error: {sentence}"):
-        told("claims", *words)
+        told("claims", *given)
 
 
 def test_runs_are_made_and_judged(told, monkeypatch, tmp_path):

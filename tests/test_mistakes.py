@@ -28,14 +28,14 @@ RUN = "run --num-clients 8 --cohort-size 2 --num-rounds 5 --seeds 2 --out out"
 TABLE = "table ok.csv --metric accuracy"
 TUNED = f"{TABLE} --tune-over eta"
 COMMANDS = {  # command line: words of the sentence
-    f"{RUN} --seeds -1": "At least one seed is needed, found --seeds -1.",
+    f"{RUN} --seeds -1": "--seeds -1 asks for no seed: give how many (30), which ones (0 1 5) or a range (0:30).",
     f"{RUN} --num-clients 0": "There must be at least one client, found K = 0.",
     f"{RUN} --cohort-size 50": "Cannot select k = 50 of K = 8 clients.",
     f"{RUN} --schemes": "Name at least one scheme.",
     f"{RUN} --schemes E3CS": "unknown scheme 'E3CS' (did you mean 'e3cs-NUMBER'?)",
     f"{RUN} --world moon": "unknown world 'moon'; the choices are: edge, ",
     f"{RUN} --mode right": "unknown mode 'right'; the choices are: corrected, faithful",
-    f"{RUN} --out file": "Results cannot be written to file: Not a directory.",
+    f"{RUN} --out file": "The study's flags cannot be written to file/study.toml: File exists.",
     f"{RUN} --load gone.py": "gone.py.",
     f"{RUN} --load bad.py": "bad.py cannot be loaded: SyntaxError: invalid syntax",
     f"{RUN} --load nobody.py": "nobody.py defines no member: give it a frozen dataclass derived from",
@@ -43,7 +43,7 @@ COMMANDS = {  # command line: words of the sentence
     f"{RUN} --set selector.eta=abc": "selector.eta must be float, found 'abc'.",
     f"{RUN} --set environment.success_rates=0.5": "success_rates must be tuple[float, ...], found 0.5: write (0.5,).",
     f"{RUN} --set selektor.eta=1": "unknown setting in 'selektor.eta': 'selektor' (did you mean 'selector'?)",
-    f"{RUN} --set training.batch_size=3": "There is no setting 'training.batch_size' without training: set training=",
+    f"{RUN} --set training.batch_size=3": "training.batch_size has a flag of its own here: give --batch-size in",
     f"{RUN} --set selector=uniform": "selector",
     f"{RUN} --set selector.eta=1 selector.eta=2": "selector.eta is given twice, as ",
     f"{RUN} --sweep selector.eta=0.1,0.1": "The axis selector.eta has 0.1 twice.",

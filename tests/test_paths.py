@@ -1,7 +1,7 @@
 """Settings and axes as command lines give them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -73,6 +73,16 @@ def test_a_setting_with_a_flag_of_its_own(path, flag):
     with pytest.raises(ConfigError, match=f"^{path} has a flag of its own here: give {flag} in place of --set.$"):
         parse_settings([f"{path}=1"], Flags())
     assert parse_settings([f"{path}=1"]) == {path: 1}
+
+
+def test_flags_may_stand_in_groups():
+    @dataclass
+    class Groups:
+        these: Flags = field(default_factory=Flags)
+
+    with pytest.raises(ConfigError, match="give --momentum in place of --set"):
+        parse_settings(["training.algorithm.momentum=1"], Groups())
+    assert parse_settings(["these=1"], Groups()) == {"these": 1}
 
 
 def test_members_have_settings_of_the_same_names_as_flags():

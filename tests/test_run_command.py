@@ -71,7 +71,7 @@ def test_flags_that_do_not_fit(flags, sentence):
         (("--seeds", -1), "^error: --seeds -1 asks for no seed"),
         (("--seeds", 0, 0), "^error: --seeds 0 0 names seed 0 twice"),
         (("--num-clients", 0), "^error: There must be at least one client, found K = 0"),
-        (("--schemes",), "^error: Give at least one of --schemes"),
+        (("--schemes",), "^error: Name at least one scheme"),
         (("--minutes", -1), r"^error: --minutes must be finite and at least 0, found -1\.0"),
         (("--until-decided", "--metric", "num_succeeded", "round_time_s"), "^error: --until-decided decides by one"),
         ((*TRAINED, "--samples-per-client", 400), "^error: 8 clients ask for 3,200 images"),

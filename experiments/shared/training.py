@@ -13,11 +13,11 @@ from experiments.shared.common import Output
 from jfed.algorithms import local_sgd
 from jfed.algorithms.deadline import Reading
 from jfed.commands.seeds import Seeds, listed, require_tune_seeds
-from jfed.commands.study import Study, reported, tuned_report
+from jfed.commands.study import Study, reported
 from jfed.commands.wide import wide_report
 from jfed.config import Training
 from jfed.core.errors import require
-from jfed.paths import parse_axes, parse_settings, scheme_axes
+from jfed.paths import parse_axes, parse_settings, problem_axes, scheme_axes
 from jfed.runner.feed import dataset
 from jfed.sweep import Point, changed, coordinate, product
 
@@ -129,14 +129,10 @@ def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequenc
     require(all(0 < t <= 1 for t in settings.targets), f"Targets are accuracies in (0, 1], found {settings.targets}.")
     axes = parse_axes(settings.sweep)
     require_tune_seeds(settings.tune_seeds, listed(settings.seeds), scheme_axes(axes))
-    swept_names = [coordinate(path) for path in axes]
     output = Output(settings.out)  # before the runs: its processes load matplotlib meanwhile
     results = computed(settings, every, flags)
     data = dataset(settings.dataset, settings.data_dir).title
-    runs = reported(results, settings.targets, data, study, every, output, console)
-    wide_report(runs, settings.targets, swept_names, data, study, output, console)
-    own = [coordinate(path) for path in scheme_axes(axes)]
-    if own:
-        apart = [name for name in swept_names if name not in own]
-        tuned_report(runs, own, apart, settings.tune_seeds, data, study, output, console)
+    own, apart = ([coordinate(path) for path in kind(axes)] for kind in (scheme_axes, problem_axes))
+    runs = reported(results, settings.targets, data, study, every, output, console, own, settings.tune_seeds)
+    wide_report(runs, settings.targets, apart, data, study, output, console)
     output.tell(console)

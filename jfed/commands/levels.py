@@ -12,6 +12,7 @@ from jfed.core.errors import require
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_SHOWN = 12  # settings of the problem that are shown one by one
 LONGEST = 100  # characters of a file's name, before what tables and figures add
 
 
@@ -86,6 +87,7 @@ def of_results(
         part = load.part(results, chosen)
         frame = load.tidy(part, {metric: number.isel(run=chosen)}, keep=together)
         labels = frame.scheme[part["method"].values.astype(str) == baseline].unique()
+        frame = frame.sort_values("scheme", key=lambda names: ~names.isin(labels), kind="stable", ignore_index=True)
         datasets = ", ".join(sorted(set(part["dataset"].values.astype(str)))).replace("none", "no training")
         told = said_once(level)
         title = ", ".join([datasets, *(f"{name} = {value}" for name, value in told.items() if name != "dataset")])

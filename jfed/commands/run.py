@@ -13,7 +13,7 @@ from jfed.commands.flags import Settings as Settings
 from jfed.commands.plans import under_plan
 from jfed.commands.seeds import listed, require_tune_seeds
 from jfed.core.errors import require
-from jfed.paths import parse_axes, parse_settings, scheme_axes
+from jfed.paths import parse_axes, parse_settings, problem_axes, scheme_axes
 
 COLUMNS = {"test_accuracy": "final_accuracy", "test_loss": "final_loss"}  # of the table of runs, where not the metric's
 WORDS = {
@@ -33,11 +33,12 @@ def main(settings: Settings, console: Console) -> None:
 
     settings = with_defaults(settings)
     looks, further, what = _looks(settings), settings.further, settings.what
-    seeds, axes = listed(settings.amount.seeds), parse_axes(further.sweep)
+    delta = parse_settings(further.set, settings)
+    seeds, axes = listed(settings.amount.seeds), parse_axes(further.sweep, delta)
     require_tune_seeds(further.tune_seeds, seeds, scheme_axes(axes))
     setup()
     points = jfed.methods(config(settings), what.schemes, what.mode)  # type: ignore[arg-type]
-    points = jfed.product(changed(points, parse_settings(further.set)), axes)
+    points = jfed.product(changed(points, delta), axes)
     minutes = settings.amount.minutes
     layout = jfed.Layout(block_size=settings.amount.block_size, max_seconds=None if minutes is None else 60 * minutes)
     how = {"layout": layout, "data_dir": settings.training.data_dir}
@@ -48,22 +49,20 @@ def main(settings: Settings, console: Console) -> None:
             console.print("If no scheme is decided before the last look:")
         tell(points, range(looks[-1]) if looks else seeds, settings.results.out, how, console)
         return
-    _study(settings, points, seeds, looks, how, console)
+    _study(settings, points, list(axes), seeds, looks, how, console)
 
 
 def _study(
-    settings: Settings, points: Sequence[Any], seeds: Sequence[int], looks: tuple[int, ...], how: dict[str, Any],
-    console: Console,
+    settings: Settings, points: Sequence[Any], axes: Sequence[str], seeds: Sequence[int], looks: tuple[int, ...],
+    how: dict[str, Any], console: Console,
 ) -> None:  # fmt: skip
     """Compute the missing runs, then print and write everything."""
     import jfed
     from jfed.commands.output import Output
     from jfed.results.load import combine
     from jfed.runner.units import ask
-    from jfed.sweep import coordinate
 
     out, metrics, further = settings.results.out, settings.results.metric, settings.further
-    require(len(points) > 0, "Give at least one of --schemes.")
     ask(points, range(looks[-1]) if looks else seeds, **how)  # refuses what cannot be run before anything is written
     choices = Choices(metric=metrics, baseline=points[0].coords["method"])
     for metric in () if looks else metrics:
@@ -76,11 +75,10 @@ def _study(
         results = combine([jfed.run([point], own, out=out, progress=False, **how) for point, own in each])
     else:
         results: Any = jfed.run(points, seeds, out=out, **how)
-        over = tuple(map(coordinate, scheme_axes(parse_axes(further.sweep)))) if further.tune_seeds else ()
-        asked = table.Settings(out, choices, tune_over=over, tune_seeds=further.tune_seeds)
+        asked = table.Settings(out, choices, tune_seeds=further.tune_seeds)
         table.show_tables(results, out, asked, console)
     output.files.extend(path for path, date in _tables(out).items() if before.get(path) != date)
-    _report(results, points, settings, output, console)
+    _report(results, points, axes, settings, output, console)
     output.tell(console)
     console.print(f"Study    {file}", highlight=False, markup=False, soft_wrap=True)
 
@@ -104,10 +102,14 @@ def _looks(settings: Settings) -> tuple[int, ...]:
     return ()
 
 
-def _report(results: Any, points: Sequence[Any], settings: Settings, output: Any, console: Console) -> None:
-    """Print and write the tables on targets, the figures and the table of runs."""
+def _report(
+    results: Any, points: Sequence[Any], axes: Sequence[str], settings: Settings, output: Any, console: Console
+) -> None:  # fmt: skip
+    """Print and write the tables on targets, the tables over settings, the figures and the table of runs."""
     from jfed.commands.study import Study, reported, usual_figures
+    from jfed.commands.wide import wide_report
     from jfed.runner.feed import dataset
+    from jfed.sweep import coordinate
 
     learning = settings.training
     decided_by = () if settings.amount.until_decided else settings.results.metric
@@ -121,7 +123,10 @@ def _report(results: Any, points: Sequence[Any], settings: Settings, output: Any
         tables=False,
     )
     data = "no training" if learning.dataset is None else dataset(learning.dataset, learning.data_dir).title
-    reported(results, learning.targets, data, study, points, output, console)
+    own, apart = map(coordinate, scheme_axes(axes)), [coordinate(path) for path in problem_axes(axes)]
+    tune_seeds = settings.further.tune_seeds
+    runs = reported(results, learning.targets, data, study, points, output, console, [*own], tune_seeds)
+    wide_report(runs, learning.targets, apart, data, study, output, console)
 
 
 def _columns(results: Any) -> dict[str, Any]:

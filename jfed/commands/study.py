@@ -19,11 +19,14 @@ from jfed.analysis import (
     summarise,
     summary_table,
 )
+from jfed.commands.choices import Choices
 from jfed.commands.drawing import accuracy, class_figures, names, participation
-from jfed.commands.levels import said_once
+from jfed.commands.levels import MOST_SHOWN, Level, said_once
 from jfed.commands.output import Output, show
-from jfed.comparisons.tuning import choose
+from jfed.commands.showing import Layout
+from jfed.commands.sweeping import best_points, show_ranking
 from jfed.report.targets import first_reached, targets_table
+from jfed.results import sound
 from jfed.results.load import company, part, schemes, swept
 from jfed.sweep import Point
 
@@ -56,6 +59,23 @@ class Study:
     tables: bool = True
 
 
+@dataclass(frozen=True)
+class Place:
+    """What the tables and figures of one setting of the problem are called.
+
+    Attributes:
+        title: the setting in words.
+        stem: the end of the names of files.
+        further: swept settings that the study's own ones do not include.
+        notes: notes below comparisons.
+    """
+
+    title: str
+    stem: str
+    further: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
 def target_name(target: float) -> str:
     """Return the name of the column with the rounds to an accuracy."""
     return f"rounds to {100 * target:g} %"
@@ -84,10 +104,14 @@ def per_run(
 
 def _of_models(results: xr.Dataset, targets: Sequence[float]) -> dict[str, Any]:
     values, evaluated = results["test_accuracy"].values, results["eval_round"].values
-    return {
+    last = {
         "final_accuracy": values[:, -1],
-        "last10_accuracy": values[:, evaluated > evaluated[-1] - 10].mean(1),  # NaN if the model broke
+        "last10_accuracy": values[:, evaluated > evaluated[-1] - 10].mean(1),
         "final_loss": results["test_loss"].values[:, -1],
+    }
+    failed = sound.failed(results)
+    return {
+        **{name: np.where(failed, np.nan, column) for name, column in last.items()},
         **{target_name(t): first_reached(evaluated, values, t) for t in targets},
     }
 
@@ -101,9 +125,12 @@ def usual_figures(results: xr.Dataset, order: Sequence[str], title: str, points:
 
 def reported(
     results: xr.Dataset, targets: Sequence[float], data: str, study: Study, every: Sequence[Point], output: Output,
-    console: Console,
+    console: Console, own: Sequence[str] = (), tune_seeds: Sequence[int] = (),
 ) -> pd.DataFrame:  # fmt: skip
-    """Write tables and figures of each combination of swept settings, and the table of runs, which is returned.
+    """Write the table of runs, and tables and figures of each setting of the problem unless there are many.
+
+    Where settings of the schemes themselves were swept, each scheme has its best point: the tune seeds choose it and
+    the other seeds report it.
 
     Args:
         results: from `run`.
@@ -113,70 +140,107 @@ def reported(
         every: the points of the results.
         output: where to write.
         console: where to print.
+        own: coordinates of the schemes' own swept settings.
+        tune_seeds: seeds that choose; none if all seeds do both.
+
+    Returns:
+        the rows of the table of runs that were reported.
     """
-    levels = swept(results)
-    frames = [
-        setting_report(part(results, rows), level, targets, data, study, every, output, console, len(levels))
-        for level, rows in levels
-    ]
-    over = sorted({name for level, _ in levels for name in level} - set(study.settings))
+    known, primary, every_run, shown = names(every), next(iter(study.metrics), ""), [], []
+    levels = swept(results.drop_vars(list(own)))
+    several = (f"One of {len(levels)} settings, each corrected by itself.",) if len(levels) > 1 else ()
+    for level, rows in levels:
+        problem = part(results, rows)
+        place = _placed(problem, level, data, study)
+        label = {str(m): s for m, s in zip(problem["method"].values, schemes(problem), strict=True)}
+        order = [label[name] for name in known if name in label]
+        frame = per_run(problem, targets, order, study, [*place.further, *own])
+        every_run.append(frame)
+        if own:
+            if study.tables:
+                _ranking(frame, own, tune_seeds, place, study, output, console)
+            rows, frame, notes = best_points(frame, primary, own, tune_seeds, primary not in study.lower_is_better)
+            title = f"{place.title}, each scheme's best of {', '.join(own)}"
+            problem, place = part(problem, rows), replace(place, title=title, stem=f"_best{place.stem}", notes=notes)
+        shown.append(frame)
+        if len(levels) <= MOST_SHOWN:
+            place = replace(place, notes=(*several, *place.notes))
+            setting_report(problem, frame, place, order, targets, study, every, output, console)
+    varied = sorted({name for level, _ in levels for name in level} | set(own) | set(study.settings))
+    output.runs(_distinct(every_run, varied))
+    return _distinct(shown, varied)
+
+
+def _ranking(
+    frame: pd.DataFrame, own: Sequence[str], tune_seeds: Sequence[int], place: Place, study: Study, output: Output,
+    console: Console,
+) -> None:  # fmt: skip
+    """Print and write the ranking of all points of the schemes' settings by the primary metric."""
+    metric, words = next(iter(study.metrics.items()))
+    level = Level(frame, None, f"{words} ({place.title})", f"{metric}{place.stem}")
+    choices = Choices(metric=(metric,), better="lower" if metric in study.lower_is_better else "higher")
+    layout = Layout(folder=output.out / "tables")
+    output.files.extend(show_ranking(level, own, metric, choices, layout, console, tune_seeds))
+
+
+def _distinct(frames: Sequence[pd.DataFrame], settings: Sequence[str]) -> pd.DataFrame:
+    """Return all rows once: a scheme that lacks a swept setting is in each of its levels."""
     runs = pd.concat(frames)
-    runs = runs.drop_duplicates([name for name in ("scheme", *study.settings, *over, "seed") if name in runs])
-    output.runs(runs)
-    return runs
+    return runs.drop_duplicates([name for name in ("scheme", *settings, "seed") if name in runs])
 
 
-def setting_report(
-    results: xr.Dataset, level: Mapping[str, Any], targets: Sequence[float], data: str, study: Study,
-    every: Sequence[Point], output: Output, console: Console, num_settings: int,
-) -> pd.DataFrame:  # fmt: skip
-    """Write tables and figures of one of `num_settings` settings, and return its rows of the table of runs."""
+def _placed(results: xr.Dataset, level: Mapping[str, Any], data: str, study: Study) -> Place:
+    """Return what the tables and figures of a setting are called."""
     fixed = {name: results[name].values[0] for name in study.settings}
     further = {name: value for name, value in said_once(level).items() if name not in study.settings}
     words = [*map(_stem, fixed.items()), *(f"{name}_{value}" for name, value in further.items())]
-    stem = "".join(f"_{word}" for word in words)
     title = setting_title(str(further.get("dataset", data)), fixed, results.sizes["client"])
     title = ", ".join([title, *(f"{name} = {value}" for name, value in further.items() if name != "dataset")])
+    return Place(title, "".join(f"_{word}" for word in words), tuple(further))
 
-    known = names(every)
-    label = {str(m): s for m, s in zip(results["method"].values, schemes(results), strict=True)}
-    order = [label[name] for name in known if name in label]
-    frame = per_run(results, targets, order, study, list(further))
-    horizon = results.sizes["round"]
+
+def setting_report(
+    results: xr.Dataset, frame: pd.DataFrame, place: Place, order: Sequence[str], targets: Sequence[float],
+    study: Study, every: Sequence[Point], output: Output, console: Console,
+) -> None:  # fmt: skip
+    """Write tables and figures of the runs of one setting, which are the rows of `frame`; schemes come in `order`."""
+    known, horizon, title, stem = names(every), results.sizes["round"], place.title, place.stem
     if targets:
         columns = [target_name(t) for t in targets]
         table = targets_table(frame, columns, horizon, f"Rounds to accuracy ({title})")
         output.table(table, f"rounds_to_accuracy{stem}")
         show(table, console)
         _times(frame, targets, horizon, output, title, stem, next(iter(study.metrics)), known)
-    alone = [f"One of {num_settings} settings, each corrected by itself."] if num_settings > 1 else []
-    if len(order) > 1:
-        _comparisons(frame, study, order[0], title, stem, alone, output, console)
+    _comparisons(frame, study, order, place, output, console)
     if "test_accuracy" in results:
         for name, figure in accuracy(results, order, f"Test accuracy ({title})", known).items():
             output.figure(figure, f"{name}{stem}")
     for name, figure in study.figures(results, order, title, every).items():
         output.figure(figure, f"{name}{stem}")
-    return frame
 
 
 def _comparisons(
-    frame: pd.DataFrame, study: Study, baseline: str, title: str, stem: str, notes: Sequence[str], output: Output,
-    console: Console,
+    frame: pd.DataFrame, study: Study, order: Sequence[str], place: Place, output: Output, console: Console
 ) -> None:  # fmt: skip
     """Compare the schemes by each metric of the study; draw the comparisons, print them and write them."""
     for metric, words in study.metrics.items():
         if metric not in frame:
             continue
-        found = compare(frame, metric, baseline=baseline, higher_is_better=metric not in study.lower_is_better)
+        titled, stem = f"{words} ({place.title}, T = {frame.num_rounds.iloc[0]})", place.stem
         drawn = metric != "last10_accuracy"
+        if len(order) == 1:
+            if study.tables and drawn:
+                table = summary_table(summarise(frame, metric), titled)
+                output.table(table := replace(table, notes=(*table.notes, *place.notes)), f"{metric}{stem}")
+                show(table, console)
+            continue
+        found = compare(frame, metric, baseline=order[0], higher_is_better=metric not in study.lower_is_better)
         if study.tables:
-            titled, primary = f"{words} ({title}, T = {frame.num_rounds.iloc[0]})", next(iter(study.metrics))
-            table = output.comparisons(found, titled, f"{metric}{stem}", primary, notes)
+            table = output.comparisons(found, titled, f"{metric}{stem}", next(iter(study.metrics)), place.notes)
             if drawn:
                 show(table, console)
         if drawn:
-            named, about = f"{words} ({title})", words[0].lower() + words[1:]
+            named, about = f"{words} ({place.title})", words[0].lower() + words[1:]
             output.figure(forest(found, named, name=about), f"differences_{metric}{stem}")
             if found.omnibus is not None:
                 output.figure(rank_diagram(found, named, name=about), f"ranks_{metric}{stem}")
@@ -207,47 +271,6 @@ def _times(
 def in_words(name: str, value: Any) -> str:
     """Return a setting in words."""
     return str(value) if isinstance(value, str) else f"{name} = {value:g}"
-
-
-def tuned_report(
-    runs: pd.DataFrame,
-    over: Sequence[str],
-    apart: Sequence[str],
-    tune_seeds: Sequence[int],
-    data: str,
-    study: Study,
-    output: Output,
-    console: Console,
-) -> None:
-    """Write the comparison of each scheme's best point of a sweep, for each problem.
-
-    The tune seeds choose the point and the other seeds report it; without tune seeds, all seeds do both.
-
-    Args:
-        runs: rows of all points.
-        over: swept settings of the schemes.
-        apart: swept settings of the problem.
-        tune_seeds: seeds that choose.
-        data: name of the data set in titles.
-        study: description of the report.
-        output: where to write.
-        console: where to print.
-    """
-    problem = [*study.settings, *apart]
-    groups: Any = runs.groupby(problem, sort=False)
-    for key, rows in groups:
-        fixed: dict[str, Any] = dict(zip(problem, key, strict=True))
-        choice = choose(rows, "final_accuracy", over, tune_seeds or None)
-        title = f"{ACCURACIES['final_accuracy']}, each scheme's best of {', '.join(over)}"
-        title += f" ({setting_title(data, fixed)}, T = {rows.num_rounds.iloc[0]})"
-        stem, notes = "_".join(["final_accuracy_best", *map(_stem, fixed.items())]), (choice.note, *choice.settings())
-        if rows.scheme.nunique() == 1:
-            table = summary_table(summarise(choice.reported, "final_accuracy"), title)
-            output.table(table := replace(table, notes=(*table.notes, *notes)), stem)
-        else:
-            found = compare(choice.reported, "final_accuracy", baseline=str(rows.scheme.iloc[0]))
-            table = output.comparisons(found, title, stem, next(iter(study.metrics)), notes)
-        show(table, console)
 
 
 def setting_title(data: str, fixed: Mapping[str, Any], num_clients: int | None = None) -> str:

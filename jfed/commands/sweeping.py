@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from rich.console import Console
 
 from jfed.commands.choices import Choices
@@ -18,8 +18,8 @@ MOST_SIDES = 2  # problem settings that a picture can have
 def show_ranking(
     level: Level, axes: Sequence[str], metric: str, choices: Choices, layout: Layout, console: Console,
     tune_seeds: Sequence[int] = (),
-) -> None:  # fmt: skip
-    """Print and write the ranking of all points of the schemes' settings, and its picture.
+) -> list[Path]:  # fmt: skip
+    """Print and write the ranking of all points of the schemes' settings, and its picture; return the files.
 
     Args:
         level: runs of one problem.
@@ -31,30 +31,50 @@ def show_ranking(
         tune_seeds: seeds on which the ranking is made, so that the others can report the best; none for all.
     """
     from jfed import analysis
-    from jfed.comparisons.ranking import rank
-    from jfed.report.sweep_pictures import sweep_picture
-    from jfed.report.sweeps import ranking_table
 
     frame: Any = level.frame[level.frame["seed"].isin(tune_seeds)] if tune_seeds else level.frame
     given = {name: value for name, value in choices.arguments().items() if name in RANKED}
-    ranking = rank(frame, metric, axes, **given)
+    ranking = analysis.rank(frame, metric, axes, **given)
     where = f"{len(ranking.rows)} points" + (", tune seeds" if tune_seeds else "")
-    made = ranking_table(ranking, f"{level.title}: {where}")
+    made = analysis.ranking_table(ranking, f"{level.title}: {where}")
     console.print()
     analysis.to_terminal(replace(made, notes=(*made.notes, *level.notes)), console)
     if layout.folder is None:
-        return
+        return []
     paths = [*analysis.write(made, layout.folder, f"{level.stem}_ranking").values()]
-    picture = sweep_picture(frame, metric, axes, level.title, ranking)
+    picture = analysis.sweep_picture(frame, metric, axes, level.title, ranking)
     if picture is not None:
         paths += analysis.save(picture, layout.folder, f"{level.stem}_sweep")
-    tell(paths, console)
+    return paths
+
+
+def best_points(
+    frame: Any, metric: str, axes: Sequence[str], tune_seeds: Sequence[int], higher_is_better: bool | None
+) -> tuple[Any, Any, tuple[str, ...]]:
+    """Return each scheme's runs at its best point: their labels in the frame, their rows, and notes on the choice.
+
+    Args:
+        frame: one row per run, with columns `scheme`, `seed`, the metric and the axes.
+        metric: metric to choose by.
+        axes: columns of the schemes' settings.
+        tune_seeds: seeds that choose, the others report; without them all seeds do both, and nothing is judged.
+        higher_is_better: whether a larger score is better.
+    """
+    from jfed.comparisons.tuning import choose
+    from jfed.results.frames import SELECTED_HERE
+
+    choice = choose(frame, metric, axes, tune_seeds or None, higher_is_better)
+    keys = ["scheme", "seed", *axes]
+    chosen = frame.reset_index(names="label").merge(choice.reported[[*keys, SELECTED_HERE]], on=keys)
+    return chosen.pop("label").to_numpy(), chosen, (choice.note, *choice.settings())
 
 
 def show_problems(levels: Sequence[Level], metric: str, stem: str, layout: Layout, console: Console) -> None:
     """Write a picture of each scheme over the problem's settings, if there are one or two of them."""
+    import pandas as pd
+
     from jfed import analysis
-    from jfed.report.sweep_pictures import sweep_picture
+    from jfed.results.meaning import axis
 
     names = [name for name in levels[0].setting if len({level.setting[name] for level in levels}) > 1]
     if layout.folder is None or not 1 <= len(names) <= MOST_SIDES:
@@ -62,6 +82,8 @@ def show_problems(levels: Sequence[Level], metric: str, stem: str, layout: Layou
     parts = [level.frame.assign(**{name: level.setting[name] for name in names}) for level in levels]
     frame = pd.concat(parts, ignore_index=True)
     where = ", ".join(dict.fromkeys(level.data for level in levels))
-    picture = sweep_picture(frame, metric, names, f"{metric} over {' and '.join(names)} ({where})")
+    picture = analysis.sweep_picture(
+        frame, metric, names, f"{axis(metric)} over {' and '.join(map(axis, names))} ({where})"
+    )
     if picture is not None:
         tell(analysis.save(picture, layout.folder, stem), console)

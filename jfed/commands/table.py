@@ -8,15 +8,14 @@ import tyro
 from rich.console import Console
 
 from jfed.commands.choices import Choices
-from jfed.commands.levels import Level, of_csv, of_results
+from jfed.commands.levels import MOST_SHOWN, Level, of_csv, of_results
 from jfed.commands.plans import under_plan
 from jfed.commands.reading import Reading, Results, require_results, tables_folder
-from jfed.commands.showing import Layout, show
+from jfed.commands.showing import Layout, show, tell
 from jfed.commands.sweeping import show_problems, show_ranking
 from jfed.core.errors import ConfigError, require
 from jfed.paths import scheme_axes
 
-MOST_PRINTED = 12  # settings of the problem whose tables are printed; those of more are written only
 METRIC = "num_succeeded"  # of results, if none is named
 FIXED = ("test", "correction", "family", "paired", "failed", "margin", "looks", "spending", "anytime")  # by some tests
 
@@ -104,13 +103,14 @@ def show_tables(results: object, source: Path, settings: Settings, console: Cons
 
             show_across(levels, metric, settings.over, choices, layout, console)
             continue
-        many = layout.folder is not None and len(levels) > MOST_PRINTED
+        many = layout.folder is not None and len(levels) > MOST_SHOWN
         printed = Console(quiet=True) if many else console
         if tune_over:
             higher = choices.higher_is_better
             tuned = [level.tuned(metric, tune_over, settings.tune_seeds, higher) for level in levels]
             for level in levels:
-                show_ranking(level, tune_over, metric, choices, layout, printed, settings.tune_seeds)
+                files = show_ranking(level, tune_over, metric, choices, layout, printed, settings.tune_seeds)
+                tell(files, printed)
             levels = tuned
         show(levels, metric, choices, layout, printed, settings.horizon)
         if many:

@@ -9,6 +9,7 @@ import pandas as pd
 from rich.console import Console
 
 from jfed.analysis import compare_levels, wide_table
+from jfed.commands.levels import MOST_SHOWN
 from jfed.commands.output import Output, show
 from jfed.commands.study import Study, in_words, target_name
 
@@ -31,6 +32,8 @@ def wide_report(
         console: where the tables are printed.
     """
     names = [*study.settings, *over]
+    if not names:
+        return
     by_baseline: dict[str, dict[Any, pd.DataFrame]] = {}
     for key, frame in runs.groupby(names, sort=False):
         if frame.scheme.nunique() > 1:
@@ -63,7 +66,7 @@ def _tables(
             found = compare_levels(frames, metric, baseline=baseline, higher_is_better=higher)
             table = wide_table(found, f"{words} ({title})", name=words)
             output.table(table, f"wide_{metric}{stem}")
-            if metric != "last10_accuracy":
+            if metric != "last10_accuracy" and len(frames) <= MOST_SHOWN:
                 show(table, console)
 
 

@@ -45,8 +45,8 @@ def choose(
     """Return each scheme's setting with the best mean over the tune seeds, and its runs on all other seeds.
 
     The best of several noisy means is biased towards good values, the more so the more settings are tried; scores on
-    fresh seeds are not. A setting with a failed tune run, whose score is NaN or infinite, is never chosen. Of settings
-    with equal means the first in the frame is chosen.
+    fresh seeds are not. Settings with the fewest failed tune runs, whose scores are NaN or infinite, are eligible. Of
+    settings with equal means the first in the frame is chosen.
 
     Args:
         frame: one row per run, with columns `scheme`, `seed`, the metric and the settings. A setting that a scheme does
@@ -60,7 +60,7 @@ def choose(
     Raises:
         ValueError: a column is missing or unusable; the metric's direction is unknown; two rows are the same run; a
             tune seed is not in the frame; a setting lacks a tune seed (means over different seeds cannot be compared);
-            every setting of a scheme has failed; or the chosen setting has no seeds left to report.
+            or the chosen setting has no seeds left to report.
 
     Source: Cawley and Talbot (2010), On over-fitting in model selection and subsequent selection bias in performance
     evaluation.
@@ -76,18 +76,20 @@ def choose(
         if missing := [seed for seed in tune if seed not in known]:
             raise ValueError(f"tune seeds {', '.join(map(str, missing))} are not in the frame")
 
-    chosen, parts, most_settings, failed = {}, [], 1, []
+    chosen, parts, most_settings, failed, crowded = {}, [], 1, [], []
     for scheme in dict.fromkeys(runs["scheme"].tolist()):
         own = runs.loc[runs["scheme"] == scheme]
         seeds = sorted(set(own["seed"])) if tune is None else tune
         groups: Any = own.groupby(settings, sort=False, dropna=False, observed=True)
         points = [(_plain(settings, key), group) for key, group in groups]
-        means = [_mean(scheme, point, group, metric, seeds) for point, group in points]
-        if np.isnan(means).all():
-            raise ValueError(f"every setting of {scheme} has a failed tune run")
-        failed += [f"{scheme} {_text(point)}" for (point, _), mean in zip(points, means, strict=True) if np.isnan(mean)]
-        best = int(np.nanargmax(means) if higher else np.nanargmin(means))
-        point, group = points[best]
+        tuned = [_tuned(scheme, point, group, metric, seeds) for point, group in points]
+        fewest = min(failures for failures, _ in tuned)
+        ranks = [(failures, -mean if higher else mean) for failures, mean in tuned]
+        point, group = points[ranks.index(min(ranks))]
+        failed += [
+            f"{scheme} {_text(one)}" for (one, _), (failures, _) in zip(points, tuned, strict=True) if failures > fewest
+        ]
+        crowded += [f"{scheme} ({fewest} of {len(seeds)})"] if fewest else []
         rest = group if tune is None else group.loc[~group["seed"].isin(tune)]
         if rest.empty:
             raise ValueError(f"{scheme} has no seeds left to report with {_text(point)}: all were used to choose it")
@@ -96,7 +98,11 @@ def choose(
         most_settings = max(most_settings, len(points))
     reported = pd.concat(parts, ignore_index=True)
     note = _note(tune, [len(part) for part in parts], most_settings)
-    return Choice(chosen, reported, note + (f" Not eligible, for a failed run: {'; '.join(failed)}." if failed else ""))
+    if failed:
+        note += f" Not eligible, for failed runs: {'; '.join(failed)}."
+    if crowded:
+        note += f" All settings of these have failed runs, and that with the fewest is shown: {'; '.join(crowded)}."
+    return Choice(chosen, reported, note)
 
 
 def _checked(frame: pd.DataFrame, metric: str, settings: list[str]) -> pd.DataFrame:
@@ -125,15 +131,16 @@ def _checked(frame: pd.DataFrame, metric: str, settings: list[str]) -> pd.DataFr
     return runs
 
 
-def _mean(scheme: str, point: dict[str, Any], group: pd.DataFrame, metric: str, seeds: list) -> float:
-    """Return a setting's mean score over the given seeds; NaN if one of these runs has failed."""
+def _tuned(scheme: str, point: dict[str, Any], group: pd.DataFrame, metric: str, seeds: list) -> tuple[int, float]:
+    """Return a setting's number of failed runs on the given seeds, and the mean score of the others, 0 for none."""
     scores = group.set_index("seed")[metric]
     if missing := [seed for seed in seeds if seed not in scores.index]:
         raise ValueError(
             f"{scheme} with {_text(point)} lacks seed {missing[0]}: means over different seeds cannot be compared"
         )
     values = scores.loc[seeds].to_numpy()
-    return float(values.mean()) if np.isfinite(values).all() else float("nan")
+    sound = values[np.isfinite(values)]
+    return len(values) - len(sound), float(sound.mean()) if len(sound) else 0.0
 
 
 def _plain(settings: list[str], key: Any) -> dict[str, Any]:

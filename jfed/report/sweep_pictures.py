@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from jfed.comparisons.ranking import BEST, Ranking, points_of
 from jfed.report.figures.sweeps import Heat, setting_curves, setting_heat
 from jfed.results.axes import by_value
+from jfed.results.meaning import axis
 
 Scores = Mapping[tuple, Mapping[Any, float]]  # by point, then by seed
 
@@ -50,13 +51,13 @@ def sweep_picture(
         }
         if heats:
             others = [f"{scheme} {row.summary.mean:.4g}" for scheme, row in best.items() if scheme not in heats]
-            x_side, y_side = ((name, several[name]) for name in sides)
+            x_side, y_side = ((axis(name), several[name]) for name in sides)
             beside = f"Without both settings: {', '.join(others)}." if others else ""
-            return setting_heat(heats, x_side, y_side, label=metric, title=title, caption=beside)
+            return setting_heat(heats, x_side, y_side, label=axis(metric), title=title, caption=beside)
     home = {scheme: row.settings for scheme, row in best.items()}
     return setting_curves(
-        {name: (own, _curves(scores, axes, name, own, home)) for name, own in several.items()},
-        ylabel=metric,
+        {axis(name): (own, _curves(scores, axes, name, own, home)) for name, own in several.items()},
+        ylabel=axis(metric),
         title=title,
         caption="The other settings are each scheme's best." if len(several) > 1 else "",
     )

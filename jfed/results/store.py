@@ -156,14 +156,28 @@ def _process() -> dict[str, Any]:
     }
 
 
+def command() -> str | None:
+    """Return the command line of this process; None if it is neither a script nor a command of jfed."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    if spec is not None and spec.name.split(".")[0] == "experiments":
+        program = f"python -m {spec.name}"
+    elif Path(sys.argv[0]).name == "jfed" or (spec is not None and spec.name == "jfed.__main__"):
+        program = "jfed"
+    elif spec is None and sys.argv[0].endswith(".py"):
+        program = f"python {shlex.quote(sys.argv[0])}"
+    else:
+        return None
+    return " ".join([program, shlex.join(sys.argv[1:])]).strip()
+
+
 def write_manifest(out: Path, entry: Mapping[str, Any]) -> None:
-    """Add a command's entry to `manifest.json`, with the date, versions, machine and commit."""
+    """Add a command's entry to `manifest.json`, with the date, the command line, versions, machine and commit."""
     path = out / "manifest.json"
     try:
         history = json.loads(path.read_bytes()) if path.exists() else []
-        history.append(provenance() | dict(entry))
+        history.append(provenance() | {"command": command()} | dict(entry))
     except (OSError, ValueError, AttributeError):
-        history = [provenance() | dict(entry)]
+        history = [provenance() | {"command": command()} | dict(entry)]
         put_aside(path, "a new one begins")
     try:
         write_whole(path, (json.dumps(history, indent=1) + "\n").encode())

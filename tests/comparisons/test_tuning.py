@@ -105,8 +105,14 @@ def test_a_failed_tune_run_rules_a_setting_out(bad):
     assert choice.chosen["a"] == {"eta": 0.1}
     assert choice.reported["acc"].tolist()[:3] == pytest.approx([bad, 1, 2], nan_ok=True)
     frame.loc[(frame["scheme"] == "a") & (frame["seed"] == 1), "acc"] = bad
-    with pytest.raises(ValueError, match="every setting of a has a failed tune run"):
-        choose(frame, "acc", ["eta"], [0, 1])
+    # Where each setting has one, the other runs choose, and the note says so.
+    choice = choose(frame, "acc", ["eta"], [0, 1])
+    assert choice.chosen["a"] == {"eta": 0.1} and choice.reported["acc"].tolist()[:2] == [1, 2]
+    assert choice.note.endswith(
+        "All settings of these have failed runs, and that with the fewest is shown: a (1 of 2)."
+    )
+    frame.loc[(frame["scheme"] == "a") & (frame["eta"] == 0.1) & (frame["seed"] == 0), "acc"] = bad
+    assert choose(frame, "acc", ["eta"], [0, 1]).chosen["a"] == {"eta": 0.2}
 
 
 def test_means_over_different_seeds_are_refused():

@@ -124,7 +124,7 @@ def stacked_lines(
     heights = [height for _, _, height in rows]
     study = (*labels[0], *schemes)
     legend = Legend(marks(labels[0], schemes))
-    caption = _caption(list(checked.values()), band, len(rows) > len(checked))
+    caption = seeds_caption(list(checked.values()), band, len(rows) > len(checked))
     with mpl.rc_context(RC):
         figure = new_figure(COLUMN_IN, 0.25 + sum(heights), title, caption, legend)
         grid = figure.subplots(len(rows), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
@@ -170,7 +170,10 @@ def _spread(
     axes.fill_between(x, np.clip(low, *ends), np.clip(high, *ends), color=color, alpha=0.18, linewidth=0)
 
 
-def _caption(panels: list[dict[str, np.ndarray]], band: Band, with_differences: bool) -> str:
+def seeds_caption(
+    panels: Sequence[Mapping[str, np.ndarray]], band: Band = "ci", with_differences: bool = False
+) -> str:  # fmt: skip
+    """Return the words on what `draw_lines` draws around means; panels hold (seeds, points) by label."""
     arrays = [values for curves in panels for values in curves.values()]
     sizes = sorted({len(values) for values in arrays})
     count = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from jfed.report.figures.curves import PANEL_IN, draw_lines
+from jfed.report.figures.curves import PANEL_IN, draw_lines, seeds_caption
 from jfed.report.figures.marks import marks
 from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, Legend, new_figure, wrap
 
@@ -40,15 +40,13 @@ def setting_curves(
     across = min(3, len(panels))
     down = -(-len(panels) // across)
     width = COLUMN_IN if across == 1 else TEXT_IN
-    whole = f"Mean over seeds; band: pointwise 95 % t interval of the mean. A gap: no run, or a failed one. {caption}"
+    scores = [{scheme: np.asarray(v, float) for scheme, v in curves.items()} for _, curves in panels.values()]
+    whole = f"{seeds_caption(scores)} {caption}"
     with mpl.rc_context(RC):
         figure = new_figure(width, 0.25 + PANEL_IN * down, title, whole.strip(), Legend(marks(labels[0])))
         grid = figure.subplots(down, across, sharey=True, squeeze=False)
-        for axes, (name, (values, curves)) in zip(grid.flat, panels.items(), strict=False):
-            positions = _positions(axes, values)
-            draw_lines(
-                axes, positions, {s: np.asarray(v, float) for s, v in curves.items()}, ylabel=ylabel, schemes=labels[0]
-            )
+        for axes, (name, (values, _)), curves in zip(grid.flat, panels.items(), scores, strict=False):
+            draw_lines(axes, _positions(axes, values), curves, ylabel=ylabel, schemes=labels[0])
             axes.set_xlabel(name)
         for axes in grid[:, 1:].flat:
             axes.set_ylabel("")
