@@ -24,7 +24,7 @@ from jfed.commands import (
     table,
     variance,
 )  # fmt: skip
-from jfed.commands.mistakes import in_words
+from jfed.commands.mistakes import in_words, until_closed
 from jfed.core.version import __version__
 
 DESCRIPTION = """Experiments on client selection in federated learning.
@@ -36,6 +36,7 @@ COMMANDS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@until_closed()
 def main() -> None:
     """Run the command `jfed`."""
     if sys.argv[1:] == ["--version"]:

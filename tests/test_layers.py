@@ -47,7 +47,7 @@ ALLOWED = CORE | {
     "engine": {"core", *ROOMS, *SETTINGS},
     "runner": {"core", *ROOMS, *SETTINGS, "engine", "results"},
     "contracts": {"core", *ROOMS, *SETTINGS, "engine", "runner"},
-    "results": PLAIN,
+    "results": PLAIN | {"paths"},
     "stats": PLAIN | {"results"},
     "comparisons": PLAIN | {"results", "stats"},
     "measures": PLAIN | {"results"},

@@ -1,8 +1,10 @@
 """What commands print around their tables: unbroken paths, a name that can be called, titles that say a thing once."""
 
 import io
+import os
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -51,6 +53,17 @@ def test_names_of_files_have_no_blanks_and_brackets(text, stem):
     assert file_stem(text) == stem
 
 
+@pytest.mark.parametrize("words", [["list"], ["--help"], ["table", "runs.csv", "--metric", "accuracy"]], ids=" ".join)
+def test_a_reader_that_has_gone_ends_a_command_without_a_word(tmp_path, words):
+    (tmp_path / "runs.csv").write_text("scheme,seed,accuracy\n" + "".join(f"a,{i},{i}\nb,{i},1\n" for i in range(6)))
+    reads, writes = os.pipe()
+    os.close(reads)
+    command = [sys.executable, "-m", "jfed", *words]
+    done = subprocess.run(command, stdout=writes, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False)
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_advice_on_a_wrong_flag_is_a_command_that_works(monkeypatch, capsys, name):
@@ -75,7 +88,8 @@ def test_a_swept_world_is_named_once(monkeypatch, capsys, tmp_path):
     said = capsys.readouterr().out.splitlines()
     assert "num_succeeded (no training, environment = exchange)" in said
     assert f"{out}/tables/num_succeeded_environment_wireless.csv" in said
-    assert len(list((out / "tables").glob("num_succeeded*"))) == 2 * 4
+    assert len(list((out / "tables").glob("num_succeeded_environment*"))) == 2 * 4
+    assert len(list((out / "tables").glob("num_succeeded_problems.*"))) == 2
 
 
 @pytest.mark.check

@@ -9,7 +9,7 @@ from jfed.commands.listing import SHIPPED, named
 
 def text() -> str:
     """Return the content of the file."""
-    return json.dumps(named(), indent=1) + "\n"
+    return json.dumps(named(shipped=True), indent=1) + "\n"
 
 
 @dataclass(frozen=True)

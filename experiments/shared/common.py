@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from jfed.commands.mistakes import in_words
+from jfed.commands.mistakes import in_words, until_closed
 from jfed.commands.output import Output as Output
 from jfed.commands.output import show as show
 
@@ -26,6 +26,7 @@ def program() -> str | None:
     return None if spec is None else f"python -m {spec.name}"
 
 
+@until_closed()
 def command(main: Callable[[S], None], settings: type[S] | Mapping[str, S]) -> None:
     """Run an experiment from the command line; a user's mistake ends it with one sentence.
 

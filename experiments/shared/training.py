@@ -135,4 +135,4 @@ def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequenc
     own, apart = ([coordinate(path) for path in kind(axes)] for kind in (scheme_axes, problem_axes))
     runs = reported(results, settings.targets, data, study, every, output, console, own, settings.tune_seeds)
     wide_report(runs, settings.targets, apart, data, study, output, console)
-    output.tell(console)
+    output.tell(console, tune_seeds=settings.tune_seeds)

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pkgutil
+import sys
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -37,17 +38,22 @@ def main(settings: Settings, console: Console) -> None:
         console.print(f"{word + 's':12} {', '.join(names)}", highlight=False)
 
 
-def named() -> list[dict[str, Any]]:
-    """Return what the catalogue knows of each room: its word, package and entry points, its files, and all names."""
+def named(shipped: bool = False) -> list[dict[str, Any]]:
+    """Return what the catalogue knows of each room: its word, package and entry points, its files, and all names.
+
+    Args:
+        shipped: whether to leave out the names of members from outside.
+    """
     from jfed import catalog
 
+    entries = catalog.shipped if shipped else catalog.entries
     return [
         {
             "word": room.word,
             "package": room.package,
             "group": room.group,
             "files": files(room.package),
-            "names": list(catalog.entries(field)),
+            "names": list(entries(field)),
         }
         for field, room in catalog.ROOMS.items()
     ]
@@ -65,4 +71,5 @@ def files(package: str) -> list[str]:
     """Return the names of a package's modules, without importing them."""
     spec = importlib.util.find_spec(package)
     assert spec is not None
-    return sorted(module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
+    places = sys.modules[package].__path__ if package in sys.modules else spec.submodule_search_locations
+    return sorted(module.name for module in pkgutil.iter_modules(places))

@@ -14,6 +14,19 @@ PACKAGE = Path(__file__).parents[1]
 
 
 @contextlib.contextmanager
+def until_closed() -> Iterator[None]:
+    """End the process without a word if nobody reads its output any more, as after `| head`."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere when Python ends
+        sys.exit(1)
+
+
+@contextlib.contextmanager
 def in_words(files: Sequence[Path] = ()) -> Iterator[None]:
     """Load members from files, and end the process with a sentence if the user, or one of these members, is at fault.
 
@@ -33,6 +46,8 @@ def in_words(files: Sequence[Path] = ()) -> Iterator[None]:
         sys.exit(f"error: {plain(str(error))}")
     except Unfinished as error:
         sys.exit(str(error))
+    except BrokenPipeError:
+        raise
     except KeyboardInterrupt:
         print("\nStopped. Finished work is kept: run the same command again to resume.", file=sys.stderr)
         sys.exit(130)

@@ -61,7 +61,7 @@ class Output:
         """Write a figure as PNG and PDF, at the latest when `tell` is called."""
         self.files.extend(self.savers.save(figure, self.out / "figures", file_stem(stem)))
 
-    def tell(self, console: Console, results: Sequence[Path] = ()) -> None:
+    def tell(self, console: Console, results: Sequence[Path] = (), tune_seeds: Sequence[int] = ()) -> None:
         """Print where the files are, one a line and unbroken, and write and name a page about each folder of results.
 
         A file that is not in all of the endings that its folder has is named with its own ones.
@@ -69,6 +69,7 @@ class Output:
         Args:
             console: where to print.
             results: folders of results; by default `out`.
+            tune_seeds: seeds on which each scheme's best point of a sweep was chosen.
         """
         self.savers.finish()
         lines = [""]
@@ -88,7 +89,7 @@ class Output:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         for folder in results or [self.out]:
             if (folder / "results").is_dir():
-                report.tell(folder, console)
+                report.tell(folder, console, tune_seeds=tune_seeds)
 
 
 def show(table: Table, console: Console) -> None:

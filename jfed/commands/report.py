@@ -1,5 +1,6 @@
 """`jfed report`: a page about finished results, in one file that can be sent to a co-author."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +27,8 @@ class Settings:
         baseline: scheme that all others are compared with; all compares all pairs. By default uniform where there is
             such a scheme, otherwise all pairs.
         better: whether a higher or a lower score is better, for metrics whose names do not say.
+        tune_seeds: seeds on which each scheme's best point of a sweep is chosen, the others report it. Without them
+            all seeds do both, and nothing is judged.
         out: file to write; by default report.html beside the results.
         csv: how a CSV file is read.
     """
@@ -34,6 +37,7 @@ class Settings:
     metric: tuple[str, ...] = ()
     baseline: str = ""
     better: Literal["higher", "lower"] | None = None
+    tune_seeds: tuple[int, ...] = ()
     out: Path | None = None
     csv: Reading = field(default_factory=Reading)
 
@@ -45,11 +49,18 @@ def main(settings: Settings, console: Console) -> None:
     choices.check()
     out = settings.out
     require(out is None or not out.is_dir(), f"{out} is a folder: --out names the file to write, such as report.html.")
-    path = _of_csv(source, choices, settings) if settings.csv.applies(source) else write(source, None, choices, out)
+    if settings.csv.applies(source):
+        require(not settings.tune_seeds, "--tune-seeds are for results with a sweep, not for a CSV file.")
+        path = _of_csv(source, choices, settings)
+    else:
+        path = write(source, None, choices, out, settings.tune_seeds)
     console.print(str(path), highlight=False, markup=False, soft_wrap=True)
 
 
-def write(source: Path, results: Any = None, choices: Choices | None = None, path: Path | None = None) -> Path:
+def write(
+    source: Path, results: Any = None, choices: Choices | None = None, path: Path | None = None,
+    tune_seeds: Sequence[int] = (),
+) -> Path:  # fmt: skip
     """Write a page about results and return its path.
 
     Args:
@@ -57,6 +68,7 @@ def write(source: Path, results: Any = None, choices: Choices | None = None, pat
         results: runs to report, as `jfed.run` returned them; all that are there by default.
         choices: metrics, baseline and direction; by default those of `jfed table`.
         path: file to write; by default `report.html` in `source`.
+        tune_seeds: seeds on which each scheme's best point of a sweep is chosen; none if all seeds choose and report.
 
     Raises:
         ConfigError: a package is missing, the runs cannot be compared, or the file cannot be written.
@@ -79,17 +91,18 @@ def write(source: Path, results: Any = None, choices: Choices | None = None, pat
     by_metric = {metric: under_plan(metric, named.of(metric), home / "tables").arguments() for metric in metrics}
     return write_report(
         source, path or home / "report.html", results=results, metrics=choices.metric,
-        baseline=None if baseline == "all" else baseline, choices=by_metric, known=known(), claims=_claims(home),
+        baseline=None if baseline == "all" else baseline, tune_seeds=tune_seeds, choices=by_metric, known=known(),
+        claims=_claims(home),
     )  # fmt: skip
 
 
-def tell(source: Path, console: Console, results: Any = None) -> None:
+def tell(source: Path, console: Console, results: Any = None, tune_seeds: Sequence[int] = ()) -> None:
     """Write a page about results and print where it is, or in one line why there is none.
 
     It ends a command whose work is done, which a page that cannot be made must not undo.
     """
     try:
-        line = f"Report   {write(source, results)}"
+        line = f"Report   {write(source, results, tune_seeds=tune_seeds)}"
     except (ValueError, OSError, ImportError) as error:
         line = f"Report   none: {error}"
     console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -79,7 +79,7 @@ def _study(
         table.show_tables(results, out, asked, console)
     output.files.extend(path for path, date in _tables(out).items() if before.get(path) != date)
     _report(results, points, axes, settings, output, console)
-    output.tell(console)
+    output.tell(console, tune_seeds=further.tune_seeds)
     console.print(f"Study    {file}", highlight=False, markup=False, soft_wrap=True)
 
 

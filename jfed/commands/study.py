@@ -24,7 +24,8 @@ from jfed.commands.drawing import accuracy, class_figures, names, participation
 from jfed.commands.levels import MOST_SHOWN, Level, said_once
 from jfed.commands.output import Output, show
 from jfed.commands.showing import Layout
-from jfed.commands.sweeping import best_points, show_ranking
+from jfed.commands.sweeping import show_ranking
+from jfed.comparisons.tuning import choose
 from jfed.report.targets import first_reached, targets_table
 from jfed.results import sound
 from jfed.results.load import company, part, schemes, swept
@@ -159,9 +160,13 @@ def reported(
         if own:
             if study.tables:
                 _ranking(frame, own, tune_seeds, place, study, output, console)
-            rows, frame, notes = best_points(frame, primary, own, tune_seeds, primary not in study.lower_is_better)
-            title = f"{place.title}, each scheme's best of {', '.join(own)}"
-            problem, place = part(problem, rows), replace(place, title=title, stem=f"_best{place.stem}", notes=notes)
+            choice = choose(frame, primary, own, tune_seeds or None, primary not in study.lower_is_better)
+            frame = choice.of(frame)
+            problem = part(problem, frame.index.to_numpy())
+            place = Place(
+                f"{place.title}, each scheme's best of {', '.join(own)}", f"_best{place.stem}", place.further,
+                (choice.note, *choice.settings()),
+            )  # fmt: skip
         shown.append(frame)
         if len(levels) <= MOST_SHOWN:
             place = replace(place, notes=(*several, *place.notes))

@@ -11,7 +11,6 @@ from jfed.commands.choices import Choices
 from jfed.commands.levels import Level
 from jfed.commands.showing import Layout, tell
 
-RANKED = ("alpha", "correction", "test", "paired", "failed", "higher_is_better")  # choices that a ranking has
 MOST_SIDES = 2  # problem settings that a picture can have
 
 
@@ -31,10 +30,10 @@ def show_ranking(
         tune_seeds: seeds on which the ranking is made, so that the others can report the best; none for all.
     """
     from jfed import analysis
+    from jfed.comparisons.ranking import of_ranking
 
     frame: Any = level.frame[level.frame["seed"].isin(tune_seeds)] if tune_seeds else level.frame
-    given = {name: value for name, value in choices.arguments().items() if name in RANKED}
-    ranking = analysis.rank(frame, metric, axes, **given)
+    ranking = analysis.rank(frame, metric, axes, **of_ranking(choices.arguments()))
     where = f"{len(ranking.rows)} points" + (", tune seeds" if tune_seeds else "")
     made = analysis.ranking_table(ranking, f"{level.title}: {where}")
     console.print()
@@ -46,27 +45,6 @@ def show_ranking(
     if picture is not None:
         paths += analysis.save(picture, layout.folder, f"{level.stem}_sweep")
     return paths
-
-
-def best_points(
-    frame: Any, metric: str, axes: Sequence[str], tune_seeds: Sequence[int], higher_is_better: bool | None
-) -> tuple[Any, Any, tuple[str, ...]]:
-    """Return each scheme's runs at its best point: their labels in the frame, their rows, and notes on the choice.
-
-    Args:
-        frame: one row per run, with columns `scheme`, `seed`, the metric and the axes.
-        metric: metric to choose by.
-        axes: columns of the schemes' settings.
-        tune_seeds: seeds that choose, the others report; without them all seeds do both, and nothing is judged.
-        higher_is_better: whether a larger score is better.
-    """
-    from jfed.comparisons.tuning import choose
-    from jfed.results.frames import SELECTED_HERE
-
-    choice = choose(frame, metric, axes, tune_seeds or None, higher_is_better)
-    keys = ["scheme", "seed", *axes]
-    chosen = frame.reset_index(names="label").merge(choice.reported[[*keys, SELECTED_HERE]], on=keys)
-    return chosen.pop("label").to_numpy(), chosen, (choice.note, *choice.settings())
 
 
 def show_problems(levels: Sequence[Level], metric: str, stem: str, layout: Layout, console: Console) -> None:

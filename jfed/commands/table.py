@@ -14,7 +14,6 @@ from jfed.commands.reading import Reading, Results, require_results, tables_fold
 from jfed.commands.showing import Layout, show, tell
 from jfed.commands.sweeping import show_problems, show_ranking
 from jfed.core.errors import ConfigError, require
-from jfed.paths import scheme_axes
 
 METRIC = "num_succeeded"  # of results, if none is named
 FIXED = ("test", "correction", "family", "paired", "failed", "margin", "looks", "spending", "anytime")  # by some tests
@@ -127,8 +126,7 @@ def _tuned(results: Any, settings: Settings) -> tuple[str, ...]:
         return settings.tune_over
     from jfed.results import axes, load
 
-    known = axes.paths(results)
-    own = [name for name in load.settings(results) if scheme_axes([known.get(name, "")])]
+    own = axes.of_schemes(results, load.settings(results))
     varying = [name for name in own if len(axes.values(results, name)) > 1]
     require(
         bool(varying) or not settings.tune_seeds,

@@ -15,6 +15,7 @@ from jfed.stats.paired import NAN
 
 BEST = "best"
 AMONG = "not shown to be worse"
+CHOICES = ("alpha", "correction", "test", "paired", "failed", "higher_is_better")  # of `compare` that a ranking has
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,11 @@ def rank(frame: pd.DataFrame, metric: str, axes: Sequence[str], **choices: Any) 
         ),
         comparisons=found,
     )
+
+
+def of_ranking(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those choices of a comparison that a ranking has: not a margin, nor planned looks."""
+    return {name: value for name, value in choices.items() if name in CHOICES}
 
 
 def points_of(frame: pd.DataFrame, axes: Sequence[str]) -> list[tuple]:

@@ -28,6 +28,14 @@ class Choice:
     reported: pd.DataFrame
     note: str
 
+    def of(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of the frame that are reported, with its labels, and with `selected_here`."""
+        axes = list(next(iter(self.chosen.values())))
+        keys = [*KEYS, *axes]
+        plain = frame.drop(columns=SELECTED_HERE, errors="ignore")
+        own = plain.reset_index(names="label").merge(self.reported[[*keys, SELECTED_HERE]], on=keys)
+        return own.set_index("label").rename_axis(frame.index.name)
+
     def settings(self) -> tuple[str, ...]:
         """Return a second note, which names the chosen setting of each scheme that has settings."""
         points = {s: {k: v for k, v in p.items() if not pd.isna(v) and v != ""} for s, p in self.chosen.items()}

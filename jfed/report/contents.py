@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jfed.results import sound
 from jfed.results.load import load, schemes, settings
 from jfed.stats.numerals import format_seeds
 
@@ -26,9 +27,9 @@ def contents(out: Path) -> dict[str, str]:
     found: Any = load(out)
     names = list(dict.fromkeys(schemes(found)))
     seeds = tuple(np.unique(found["seed"].values).tolist())
-    broken = int((found["broken_round"].values > 0).sum()) if "broken_round" in found else 0
+    failed = int(sound.failed(found).sum())
     told = {
-        "Runs": f"{found.sizes['run']} finished" + (f", of which {broken} broke" if broken else ""),
+        "Runs": f"{found.sizes['run']} finished" + (f", of which {failed} failed" if failed else ""),
         "Schemes": ", ".join(names),
         "Modes": _several(found["mode"].values),
         "Seeds": f"{len(seeds)} ({format_seeds(seeds)})",
@@ -61,6 +62,7 @@ def _files(out: Path) -> dict[str, str]:
         seconds = sum(one.get("seconds", 0.0) for one in made)
         date = last.get("date", "")[:16].replace("T", " ")
         told["Made"] = f"{date} UTC by {', '.join(words)}; {seconds:.0f} s in all"
+        told["Command"] = last.get("command") or ""
     waiting = len(list(out.glob("checkpoints/*"))) if out.is_dir() else 0
     if waiting:
         told["Unfinished"] = f"{waiting} checkpoints: repeat the command that began them to resume"

@@ -8,17 +8,18 @@ from jfed.report.notes import PROCEDURES, TESTS
 from jfed.report.tables import Table
 from jfed.stats.numerals import decimals_for, format_interval, format_number, format_seeds
 
-MOST_ROWS = 20  # of the printed table; its data have all points
+MOST_ROWS = 20  # of the printed table
 
 
-def ranking_table(ranking: Ranking, title: str) -> Table:
+def ranking_table(ranking: Ranking, title: str, most_rows: int = MOST_ROWS) -> Table:
     """Lay out the first points of a sweep; the means of the best, and of those not shown to be worse, are bold.
 
     Args:
         ranking: from `rank`.
         title: title, which must name the data set or world.
+        most_rows: number of points that are shown; the table's data have all.
     """
-    level, rows = f"{100 * (1 - ranking.alpha):g} %", ranking.rows[:MOST_ROWS]
+    level, rows = f"{100 * (1 - ranking.alpha):g} %", ranking.rows[:most_rows]
     interval = f"{level} interval"
     decimals = decimals_for([row.summary.sd for row in rows if not is_noise(row.summary.sd, row.summary.mean)])
     axes = [name for name in ranking.axes if any(row.settings[name] != "" for row in rows)]
@@ -32,7 +33,7 @@ def ranking_table(ranking: Ranking, title: str) -> Table:
         columns=("rank", "scheme", *axes, *counts, "mean", interval, "behind", f"its {interval}", "standing"),
         align="rl" + "r" * (mean + 2) + "l",
         rows=tuple(cells),
-        notes=_notes(ranking, level),
+        notes=_notes(ranking, level, most_rows),
         bold=frozenset((i, mean) for i, row in enumerate(rows) if row in ranking.best),
         data=data,
     )
@@ -58,7 +59,7 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value) or "-"
 
 
-def _notes(ranking: Ranking, level: str) -> tuple[str, ...]:
+def _notes(ranking: Ranking, level: str, most_rows: int) -> tuple[str, ...]:
     points, found = len(ranking.rows), ranking.comparisons
     better = "higher" if ranking.higher_is_better else "lower"
     notes = [
@@ -82,8 +83,8 @@ def _notes(ranking: Ranking, level: str) -> tuple[str, ...]:
             f"The best of {points} points looks better here than on other seeds, since these chose it: a claim about it"
             " needs seeds of its own (--tune-seeds)."
         )
-    if points > MOST_ROWS:
-        notes.append(f"Shown: the first {MOST_ROWS} of {points} points. The CSV file has all.")
+    if points > most_rows:
+        notes.append(f"Shown: the first {most_rows} of {points} points. The CSV file has all.")
     failed = [row for row in ranking.rows if row.summary.failed]
     notes += [
         f"Failed runs of {row.scheme} {', '.join(f'{k} = {_text(v)}' for k, v in row.settings.items() if v != '')}:"

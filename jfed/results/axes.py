@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jfed.paths import scheme_axes
 from jfed.results import alike
 
 MEMBERS = ("environment", "controller", "training.dataset", "training.model", "training.algorithm")  # go by names
@@ -41,6 +42,12 @@ def with_paths(dataset: xr.Dataset, rows: Sequence[Row]) -> xr.Dataset:
 def paths(dataset: xr.Dataset) -> Mapping[str, str]:
     """Return the path of each coordinate that stands for a setting."""
     return {str(name): column.attrs["path"] for name, column in dataset.coords.items() if "path" in column.attrs}
+
+
+def of_schemes(dataset: xr.Dataset, names: Sequence[str]) -> list[str]:
+    """Return those of the named coordinates that stand for settings of the schemes, see `scheme_axes`."""
+    known = paths(dataset)
+    return [name for name in names if scheme_axes([known.get(name, "")])]
 
 
 def values(dataset: xr.Dataset, name: str) -> list[Any]:

@@ -55,9 +55,9 @@ def test_clients_with_few_or_no_images_and_the_steps_they_make():
 
 @pytest.mark.parametrize("quota", [0.0, 1.0])
 def test_all_clients_or_the_full_quota(quota):
-    done = run(points(TRAINING, "e3cs-0.5", cohort_size=K, selector__quota=quota), [0, 1])
+    done = run(points(TRAINING, f"e3cs-{quota:g}", cohort_size=K), [0, 1])
     assert (done.num_selected == K).all()
-    full = run(points(SELECTION, "e3cs-0.5", selector__quota=1.0, environment__success_rates=(1.0,)), range(2))
+    full = run(points(SELECTION, "e3cs-1", environment__success_rates=(1.0,)), range(2))
     np.testing.assert_allclose(full.expected_succeeded, SELECTION.cohort_size, rtol=1e-6)
 
 

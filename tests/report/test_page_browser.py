@@ -1,8 +1,11 @@
 """The page in a browser: it opens without an error or a request, and sorting, hiding, hovering and saving work."""
 
+import io
 import re
 import shutil
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 from jfed.analysis import write_report
@@ -38,7 +41,7 @@ def opened(browser, path):
     """Return a function that opens the page and waits for its figures; nothing may go wrong until the test ends."""
     wrong, contexts = [], []
 
-    def open_page(width=1400, scheme="light"):
+    def open_page(width=1400, scheme="light", path=path):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
@@ -56,6 +59,21 @@ def opened(browser, path):
         assert context.pages[0].evaluate("window.broken") is None
         context.close()
     assert wrong == []
+
+
+def test_a_sweep_is_ranked_and_its_map_has_colours(opened, tmp_path):
+    data = results(dict(zip("abcd", (0.2, 0.4, 0.6, 0.8), strict=True)))
+    of_run = data["method"].values
+    data = data.assign_coords(
+        method=("run", np.full(len(of_run), "mine")),
+        eta=("run", np.where(np.isin(of_run, ["a", "b"]), 0.1, 1.0), {"path": "selector.eta"}),
+        quota=("run", np.where(np.isin(of_run, ["a", "c"]), 0.1, 1.0), {"path": "selector.quota"}),
+    )
+    page = opened(path=write_report(tmp_path, results=data))
+    shot = plt.imread(io.BytesIO(page.locator("#sweep .plot").first.screenshot()))
+    left = shot[:, : shot.shape[1] // 2, :3]  # without the key of colours
+    assert (np.ptp(left, axis=-1) > 0.05).mean() > 0.15  # cells are neither white nor grey
+    assert page.locator("#sweep .grid tbody tr").count() == 4
 
 
 def column(page, title, number):

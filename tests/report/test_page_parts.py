@@ -11,10 +11,10 @@ from rich.console import Console
 from scipy import stats
 
 import jfed
-from experiments.shared.common import Output
 from jfed.analysis import jain
 from jfed.commands import report
 from jfed.commands.meanings import known
+from jfed.commands.output import Output
 from jfed.config import canonical, digest
 from jfed.report.page import again, clients, curves, settings, sweeps, verdicts
 from jfed.report.page.levels import num_rounds, of_clients, of_frame, of_results
@@ -24,14 +24,14 @@ from tests.report.paged import results
 SCHEMES = {"uniform": 0.5, "fedcs": 0.9}
 
 
-def swept(knob, values, **schemes):
-    """Return results of schemes at the values of a coordinate; None among the values is a scheme without it."""
+def swept(path, values, **schemes):
+    """Return results of schemes at the values of a setting; None among the values is a scheme without it."""
     parts = [results({name: rate + (v or 0) / 10}, seeds=3) for name, rate in schemes.items() for v in values[name]]
     import xarray as xr
 
     whole = xr.concat(parts, "run", data_vars="all")
     given = [v for name in schemes for v in values[name] for _ in range(3)]
-    return whole.assign_coords({knob: ("run", np.array(given, float))})
+    return whole.assign_coords({path.rpartition(".")[2]: ("run", np.array(given, float), {"path": path})})
 
 
 def test_a_band_is_the_t_interval_cut_to_what_is_possible():
@@ -54,7 +54,7 @@ def test_thinned_curves_keep_both_ends_and_say_so():
     ("seeds", "caption"), [(1, "One seed."), (5, "one line per seed"), (6, "Band: pointwise 95 %")]
 )
 def test_few_seeds_have_lines_in_place_of_a_band(seeds, caption):
-    (level,) = of_results(results(SCHEMES, seeds), (), "uniform", {})
+    (level,) = of_results(results(SCHEMES, seeds), (), "uniform")
     picture = curves.pictures(level, {"uniform": 0, "fedcs": 1})[0]
     assert caption in picture.caption and picture.series == ("uniform", "fedcs")
     kinds = [renderer.glyph.__class__.__name__ for renderer in picture.model.renderers]
@@ -62,34 +62,61 @@ def test_few_seeds_have_lines_in_place_of_a_band(seeds, caption):
     assert kinds.count("MultiLine") == (2 if seeds == 5 else 0) and kinds.count("VArea") == (2 if seeds == 6 else 0)
 
 
-def test_a_setting_of_schemes_makes_rows_and_a_problem_makes_tables():
-    data = swept("eta", {"uniform": [None], "e3cs": [0.1, 1]}, uniform=0.5, e3cs=0.6)
-    (level,) = of_results(data, (), "uniform", {})
-    assert level.knobs == ("eta",) and level.baseline == "uniform"
-    assert level.schemes == ("uniform", "e3cs, eta = 1", "e3cs, eta = 0.1")  # the best first
-    data = swept("k", {"uniform": [2, 4], "e3cs": [2, 4]}, uniform=0.5, e3cs=0.6)
-    levels = of_results(data, (), "uniform", {"0": {"k": 2}})
-    assert [level.title for level in levels] == ["k = 2", "k = 4"] and {level.knobs for level in levels} == {()}
-    (level,) = of_results(data, (), "uniform", {"0": {"training.algorithm.k": 2}})
-    assert level.knobs == ("k",) and level.compared("num_succeeded", {}) is None  # which uniform is the baseline?
+def test_of_a_setting_of_schemes_each_has_its_best_and_a_problem_makes_tables():
+    data = swept("selector.eta", {"uniform": [None], "e3cs": [0.1, 1]}, uniform=0.5, e3cs=0.6)
+    (level,) = of_results(data, (), "uniform")
+    assert level.knobs == ("eta",) and level.baseline == "uniform" and level.schemes == ("uniform", "e3cs")
+    means = level.swept.groupby("eta").num_succeeded.mean()
+    assert means[1.0] > means[0.1] and level.frame[level.frame.scheme == "e3cs"].eta.tolist() == [1.0] * 3
+    np.testing.assert_array_equal(level.runs["num_succeeded"].values.sum(1), level.frame.num_succeeded)
+    (row,) = level.compared("num_succeeded", {}).rows
+    assert (row.scheme, row.verdict) == ("e3cs", "not judged") and "Chosen: e3cs eta 1.0." in level.notes
+    (level,) = of_results(data, (), "uniform", tune_seeds=[0])
+    assert len(level.swept) == 9 and level.frame.seed.tolist() == [1, 2, 1, 2]
+    assert level.compared("num_succeeded", {}).rows[0].verdict != "not judged"
+    data = swept("cohort_size", {"uniform": [2, 4], "e3cs": [2, 4]}, uniform=0.5, e3cs=0.6)
+    levels = of_results(data, (), "uniform")
+    assert [level.title for level in levels] == ["cohort_size = 2", "cohort_size = 4"]
+    assert {level.knobs for level in levels} == {()} and all(level.swept is None for level in levels)
+    data = swept("training.algorithm.prox", {"uniform": [2, 4], "e3cs": [2, 4]}, uniform=0.5, e3cs=0.6)
+    (level,) = of_results(data, (), "uniform")
+    assert level.knobs == ("prox",) and set(level.frame.prox) == {4.0}
 
 
-def test_a_sweep_is_drawn_by_its_number_of_settings():
-    data = swept("eta", {"uniform": [None], "e3cs": [0.1, 1]}, uniform=0.5, e3cs=0.6)
-    levels = of_results(data, (), "uniform", {})
-    (part,) = sweeps.parts(levels, (), {"uniform": 0, "e3cs": 1})
-    (picture,) = part.blocks
+def test_a_sweep_is_ranked_and_drawn_by_its_number_of_settings():
+    data = swept("selector.eta", {"uniform": [None], "e3cs": [0.1, 1]}, uniform=0.5, e3cs=0.6)
+    levels, marks = of_results(data, (), "uniform"), {"uniform": 0, "e3cs": 1}
+    (part,) = sweeps.parts(levels, (), marks, {})
+    picture, grid = part.blocks
     by_scheme = {r.data_source.name: r.data_source.data for r in picture.model.renderers}
-    means = levels[0].frame.groupby("scheme").num_succeeded.mean()
+    means = levels[0].swept.groupby(["scheme", "eta"], dropna=False).num_succeeded.mean()
     assert by_scheme["uniform"]["eta"].tolist() == pytest.approx([0.1, 1])  # level, over all values
-    np.testing.assert_allclose(by_scheme["uniform"]["mean"], means["uniform"])
-    np.testing.assert_allclose(by_scheme["e3cs"]["mean"], [means["e3cs, eta = 0.1"], means["e3cs, eta = 1"]])
-    data = data.assign_coords(b=("run", np.where(np.isnan(data["eta"]), np.nan, data["seed"].values % 2)))
-    (part,) = sweeps.parts(of_results(data, (), "uniform", {}), (), {"uniform": 0, "e3cs": 1})
-    (picture,) = part.blocks
-    assert isinstance(picture, Picture) and picture.title.startswith("e3cs: ")
+    np.testing.assert_allclose(by_scheme["uniform"]["mean"], means["uniform"].iloc[0])
+    np.testing.assert_allclose(by_scheme["e3cs"]["mean"], means["e3cs"])
+    assert [row[1:3] for row in grid.table.rows] == [("e3cs", "1"), ("e3cs", "0.1"), ("uniform", "-")]
+    text = np.where(np.isnan(data["eta"]), "", np.where(data["eta"] == 1, "inc", "0.1"))
+    (part,) = sweeps.parts(of_results(data.assign_coords(eta=data["eta"].copy(data=text)), (), None), (), marks, {})
+    assert part.blocks[0].model.xaxis.major_label_overrides == {0: "0.1", 1: "inc"}
+    b = np.where(np.isnan(data["eta"]), np.nan, data["seed"].values % 2)
+    data = data.assign_coords(b=("run", b, {"path": "selector.b"}), seed=("run", np.zeros(9, int)))
+    data = data.isel(run=np.flatnonzero(np.isin(np.arange(9), (0, 3, 4, 6, 7))))
+    (part,) = sweeps.parts(of_results(data, (), "uniform"), (), marks, {})
+    picture, grid = part.blocks
+    assert isinstance(picture, Picture) and picture.title.startswith("e3cs: ") and len(grid.table.rows) == 5
     (cells,) = [r.data_source.data for r in picture.model.renderers]
     assert sorted(zip(cells["eta"], cells["b"], strict=True)) == [("0.1", "0"), ("0.1", "1"), ("1", "0"), ("1", "1")]
+    assert "Without both settings: uniform" in picture.caption
+
+
+def test_of_the_problem_one_or_two_settings_are_drawn():
+    data = swept("cohort_size", {"uniform": [2, 4], "e3cs": [2, 4]}, uniform=0.5, e3cs=0.6)
+    marks = {"uniform": 0, "e3cs": 1}
+    (part,) = sweeps.parts(of_results(data, (), "uniform"), ("cohort_size",), marks, {})
+    assert [picture.title for picture in part.blocks] == ["Models returned to the server, all rounds, by cohort_size"]
+    names = ["cohort_size", "a", "b"]
+    data = data.assign_coords(dict.fromkeys(names[1:], data["cohort_size"]))
+    (part,) = sweeps.parts(of_results(data, (), "uniform"), names, marks, {})
+    assert part.blocks[0].sentences[0].startswith("Swept: cohort_size, a, b.")
 
 
 def test_verdicts_are_told_by_scheme():
@@ -110,13 +137,13 @@ def test_verdicts_are_told_by_scheme():
     )
 
 
-def test_clients_are_in_the_order_of_their_class_and_of_selections():
+def test_clients_are_in_the_order_of_their_class():
     data = results({"uniform": 0.5}, seeds=2, rounds=10, clients=4)
     data["times_selected"].values[:] = [[1, 5, 3, 9], [7, 2, 4, 8]]  # classes 0, 1, 0, 1
-    (level,) = of_results(data, (), None, {})
+    (level,) = of_results(data, (), None)
     picture = clients.selections(level, {"0": {"environment.success_rates": [0.1, 0.9]}}, "x")
     cells = next(r.data_source.data for r in picture.model.renderers if r.data_source.name)
-    np.testing.assert_allclose(cells["share of rounds"], [0.5, 0.25, 0.85, 0.35])
+    np.testing.assert_allclose(cells["share of rounds"], [0.4, 0.35, 0.35, 0.85])
     assert cells["success rate"] == ["0.1", "0.1", "0.9", "0.9"]
     table = clients.evenness(level)
     assert table.columns[1] == "Jain's index of selections" and len(table.rows) == 1

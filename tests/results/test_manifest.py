@@ -10,7 +10,7 @@ from jfed.results import store
 
 
 @pytest.mark.parametrize(
-    ("program", "module", "words", "line"),
+    ("program", "module", "arguments", "line"),
     [
         ("/env/bin/jfed", None, ["run", "--set", "selector.eta=(0.1, 2)"], "jfed run --set 'selector.eta=(0.1, 2)'"),
         ("/site/jfed/__main__.py", "jfed.__main__", ["run"], "jfed run"),
@@ -22,8 +22,8 @@ from jfed.results import store
         ("", None, [], None),
     ],
 )
-def test_an_entry_has_the_line_that_repeats_the_command(monkeypatch, tmp_path, program, module, words, line):
-    monkeypatch.setattr(sys, "argv", [program, *words])
+def test_an_entry_has_the_line_that_repeats_the_command(monkeypatch, tmp_path, program, module, arguments, line):
+    monkeypatch.setattr(sys, "argv", [program, *arguments])
     spec = None if module is None else SimpleNamespace(name=module)
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", spec)
     store.write_manifest(tmp_path, {"units": []})

@@ -12,6 +12,7 @@ from bokeh.models import HoverTool, Quad, Segment
 from jfed.comparisons.summary import SchemeSummary, gini, jain, summarise
 from jfed.measures.fairness import fairness
 from jfed.report.digits import is_noise
+from jfed.report.figures.heat import BRIGHTEST
 from jfed.report.page.levels import Level, num_rounds, of_clients
 from jfed.report.page.parts import Picture
 from jfed.report.page.style import ROW, axes, color_bar, role, shades, source
@@ -28,7 +29,8 @@ MOST_CLASSES = 12  # that lines part
 def selections(level: Level, configs: Mapping[str, Mapping[str, Any]], file: str) -> Picture | None:
     """Return a map of the share of the rounds in which each client was selected; None if all are always.
 
-    Clients are sorted by class and, within it, by how often they were selected in the run; then seeds are averaged.
+    Clients are sorted by class. What is sorted within a run by the shares themselves has a gradient whatever a scheme
+    does.
 
     Args:
         level: the runs.
@@ -38,7 +40,7 @@ def selections(level: Level, configs: Mapping[str, Mapping[str, Any]], file: str
     counts, classes = level.runs["times_selected"].values.astype(float), level.runs["client_class"].values
     if np.isnan(counts).any() or (classes != classes[0]).any() or len(level.schemes) > MOST_ROWS:
         return None  # clients of different runs do not correspond
-    shares = np.take_along_axis(counts, np.lexsort((-counts, classes)), 1) / num_rounds(level.runs)[:, None]
+    shares = counts[:, np.argsort(classes[0], kind="stable")] / num_rounds(level.runs)[:, None]
     if np.ptp(shares) == 0:
         return None
     names, labels = level.schemes, level.frame.scheme.to_numpy(str)
@@ -53,11 +55,12 @@ def selections(level: Level, configs: Mapping[str, Mapping[str, Any]], file: str
         word: [values[i] for i in cell], "share of rounds": cells.ravel(), "left": ends[cell].astype(float),
         "right": ends[cell + 1].astype(float), "below": len(names) - 1.0 - scheme, "above": len(names) - 0.0 - scheme,
     })  # fmt: skip
-    made = axes(f"clients by {word}, then most selected first", "", 110 + ROW * len(names), y_range=names[::-1],
+    made = axes(f"clients by {word}", "", 110 + ROW * len(names), y_range=names[::-1],
                 x_range=(0, int(ends[-1])))  # fmt: skip
     made.yaxis.axis_label = None
     made.grid.visible = False
-    shade, mapper = shades("share of rounds", 0.0, float(cells.max()))
+    end = min(float(cells.max()), BRIGHTEST * float(cells.mean()))
+    shade, mapper = shades("share of rounds", 0.0, end)
     cell_of = Quad(left="left", right="right", bottom="below", top="above", fill_color=shade, line_color=shade,
                    line_width=0.5)  # fmt: skip
     drawn = made.add_glyph(data, cell_of)
@@ -69,7 +72,9 @@ def selections(level: Level, configs: Mapping[str, Mapping[str, Any]], file: str
     tips = [("", "@scheme"), ("client", "@clients"), (word, f"@{{{word}}}"),
             ("share of rounds", "@{share of rounds}{0.000}")]  # fmt: skip
     made.add_tools(HoverTool(renderers=[drawn], tooltips=tips))
-    caption = "Mean over seeds. Within a class, each seed's most selected client comes first."
+    caption = "Mean over seeds."
+    if end < cells.max():
+        caption += f" Colours end at {BRIGHTEST} times the mean share; the largest is {cells.max():.2g}."
     if 0 < len(edges) < MOST_CLASSES:
         caption += f" Lines part the classes ({word} {', '.join(dict.fromkeys(values))}, from left to right)."
     if len(cells[0]) < mean.shape[1]:

@@ -68,10 +68,7 @@ def _shown(level: Level) -> tuple[list[str], str]:
     names = list(level.schemes)
     if len(names) <= MOST_CURVES:
         return names, ""
-    method = dict(zip(level.frame.scheme, level.frame.method, strict=True))
-    first = {method[name]: name for name in reversed(names)}
-    kept = [name for name in names if first[method[name]] == name][:MOST_CURVES]
-    return kept, f" Of {len(names)} settings, the best of each scheme is drawn; the tables have all."
+    return names[:MOST_CURVES], f" The first {MOST_CURVES} of {len(names)} schemes are drawn; the tables have all."
 
 
 def _quantities(runs: xr.Dataset) -> Iterator[Curves]:

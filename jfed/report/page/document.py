@@ -39,6 +39,7 @@ def write_report(
     results: Any = None,
     metrics: Sequence[str] = (),
     baseline: str | None = "uniform",
+    tune_seeds: Sequence[int] = (),
     choices: Mapping[str, Mapping[str, Any]] | None = None,
     known: Mapping[str, Any] | None = None,
     claims: Table | None = None,
@@ -52,6 +53,8 @@ def write_report(
         metrics: scores to compare, the primary one first; by default accuracy, models returned and time, as far as
             they differ between runs.
         baseline: method that the others are compared with; all pairs are, if it is None or was not run.
+        tune_seeds: seeds on which each scheme's best point of a sweep of schemes' settings is chosen, the others report
+            it; without them all seeds do both, and nothing is judged.
         choices: further arguments of `compare`, by score.
         known: `Known` settings by class and name, such as "jfed.config.Config.num_clients".
         claims: table of verdicts on published claims.
@@ -70,15 +73,17 @@ def write_report(
         raise ConfigError(f"There are no finished runs in {out}.")
     about, known = settings.origin(out, home), known or {}
     with_baseline = baseline if baseline in results["method"].values.astype(str) else None
-    levels = of_results(results, metrics, with_baseline, about.flat)
-    found, marks = verdicts.compared(levels, choices or {}), _marks(levels)
+    choices = choices or {}
+    higher = choices.get(metrics[0], {}).get("higher_is_better") if metrics else None
+    levels = of_results(results, metrics, with_baseline, tune_seeds, higher)
+    found, marks = verdicts.compared(levels, choices), _marks(levels)
     problems = [name for name in load.settings(results) if name not in {k for one in levels for k in one.frame}]
     sections = [
         Section("verdicts", "In words", tuple(verdicts.in_words(levels, found))),
         Section("settings", "What was run", (Part("", (settings.facts(results, about),)),
                                              *settings.parts(results, about, known))),
         Section("tables", "Comparisons", tuple(verdicts.tables(levels, found, home / "tables"))),
-        Section("sweep", "Over the sweep", tuple(sweeps.parts(levels, problems, marks))),
+        Section("sweep", "Over the sweep", tuple(sweeps.parts(levels, problems, marks, choices))),
         Section("curves", "Over the rounds", tuple(_curves(levels, marks))),
         Section("differences", "Differences with their intervals", tuple(verdicts.intervals(levels, found))),
         Section("clients", "Which clients take part", tuple(_clients(levels, about.flat))),
@@ -127,7 +132,7 @@ def write_csv_report(
 
 def _marks(levels: Sequence[Level]) -> dict[str, int]:
     """Return a number for the mark of each scheme, the same in all figures."""
-    names = [name for level in levels for name in (*level.schemes, *level.frame.method)]
+    names = [name for level in levels for name in level.schemes]
     return {name: i for i, name in enumerate(dict.fromkeys(names))}
 
 

@@ -1,7 +1,7 @@
-"""What a page compares: for each problem, the schemes at all their settings, one row per run.
+"""What a page compares: for each problem, the schemes, one row per run.
 
-A swept setting of the scheme or of its training (a knob, such as eta or a learning rate) makes further rows of one
-table, and any other (a problem, such as the number of clients or the world) makes a table of its own.
+Of the swept settings of schemes (knobs, such as eta or a learning rate) each scheme has its best values, and a ranking
+has all. Any other swept setting (a problem, such as the number of clients or the world) makes a table of its own.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ import pandas as pd
 from jfed.comparisons.compare import compare
 from jfed.comparisons.comparison import Comparisons
 from jfed.comparisons.summary import jain
+from jfed.comparisons.tuning import choose
 from jfed.report.page.words import number
-from jfed.results import load
+from jfed.results import axes, load
 from jfed.results.alike import COLUMNS
-from jfed.results.direction import direction
 
 if TYPE_CHECKING:
     import xarray as xr
 
-KNOBS = ("selector.", "controller.", "training.algorithm.", "training.batch_size")
 DEFAULT = ("test_accuracy", "num_succeeded", "round_time_s")  # scores, the primary one first
 JAIN = "jain"  # index of selections, a further score
 
@@ -35,10 +34,12 @@ class Level:
 
     Attributes:
         title: the problem in words, "" if there is only one.
-        frame: one row per run, with columns scheme (at its setting), method (without it), seed, the knobs and scores.
+        frame: one row per run, with columns scheme, seed, the knobs and scores.
         metrics: names of the scores, the primary one first.
         baseline: scheme with which the others are compared; None compares all pairs.
         knobs: swept settings of the schemes.
+        swept: the rows of all their values, of which the frame has each scheme's best; None without knobs.
+        tune_seeds: seeds that chose them; none if all seeds did.
         family: words that tell its tables from others of the same results, as `jfed table` has them.
         notes: notes on the runs.
         runs: Dataset of the runs, in the order of the frame; None for a CSV file.
@@ -49,18 +50,20 @@ class Level:
     metrics: tuple[str, ...]
     baseline: str | None
     knobs: tuple[str, ...] = ()
+    swept: pd.DataFrame | None = field(default=None, compare=False)
+    tune_seeds: tuple[int, ...] = ()
     family: str = ""
     notes: tuple[str, ...] = ()
     runs: Any = field(default=None, compare=False)
 
     @property
     def schemes(self) -> tuple[str, ...]:
-        """Return the schemes at their settings, the baseline first."""
+        """Return the schemes, the baseline first."""
         names = list(dict.fromkeys(self.frame.scheme.astype(str)))
         return tuple(sorted(names, key=lambda name: name != self.baseline))
 
     def compared(self, metric: str, choices: Mapping[str, Any]) -> Comparisons | None:
-        """Return the comparisons; None for a single scheme, or if the baseline itself has several settings."""
+        """Return the comparisons; None for a single scheme, or if the baseline was not run."""
         schemes = set(self.frame.scheme)
         if len(schemes) < 2 or (self.baseline is not None and self.baseline not in schemes):
             return None
@@ -68,18 +71,19 @@ class Level:
 
 
 def of_results(
-    results: xr.Dataset, metrics: Sequence[str], baseline: str | None, configs: Mapping[str, Mapping[str, Any]]
-) -> list[Level]:
+    results: xr.Dataset, metrics: Sequence[str], baseline: str | None, tune_seeds: Sequence[int] = (),
+    higher_is_better: bool | None = None,
+) -> list[Level]:  # fmt: skip
     """Return the levels of results.
 
     Args:
         results: Dataset from `jfed.load`.
         metrics: scores to compare; by default those that differ between runs, accuracy first.
         baseline: method with which the others are compared; None compares all pairs.
-        configs: settings by their digest, by dotted path.
+        tune_seeds: seeds on which the knobs are chosen, the others report; without them all seeds do both.
+        higher_is_better: direction of the primary score, if its name does not say it.
     """
-    names = load.settings(results)
-    knobs = [name for name in names if _is_knob(results, name, configs)]
+    knobs = axes.of_schemes(results, load.settings(results))
     scores: dict[str, Any] = {name: load.score(results, name) for name in metrics or _default(results)}
     if not metrics and results.sizes["client"] > 1:
         scores[JAIN] = results["num_selected"][:, 0].copy(data=of_clients(jain, results["times_selected"].values))
@@ -87,11 +91,13 @@ def of_results(
     for level, rows in load.swept(results.drop_vars(knobs)):
         part = load.part(results, rows)
         frame = load.tidy(part, {name: values.isel(run=rows) for name, values in scores.items()}, keep=knobs)
-        frame = frame.assign(method=frame.scheme, scheme=_labels(frame, knobs))
-        own_knobs = tuple(name for name in knobs if len(set(frame[name].dropna())) > 1)
-        order = _ranked(frame, next(iter(scores))) if own_knobs else np.arange(len(frame))
-        part, frame = part.isel(run=order), frame.iloc[order].reset_index(drop=True)
-        own = frame.method[part["method"].values.astype(str) == baseline].unique()
+        own_knobs = tuple(name for name in knobs if len(axes.values(part, name)) > 1)
+        swept, notes = None, ()
+        if own_knobs:
+            choice = choose(frame, next(iter(scores)), own_knobs, tune_seeds or None, higher_is_better)
+            swept, frame, notes = frame, choice.of(frame), (choice.note, *choice.settings())
+            part, frame = load.part(part, frame.index.to_numpy()), frame.reset_index(drop=True)
+        own = frame.scheme[part["method"].values.astype(str) == baseline].unique()
         data = ", ".join(sorted(set(part["dataset"].values.astype(str)))).replace("none", "no training")
         told = {name: value for name, value in level.items() if name != "world" or value != level.get("environment")}
         levels.append(
@@ -101,7 +107,10 @@ def of_results(
                 metrics=tuple(scores),
                 baseline=str(own[0]) if len(own) == 1 else baseline,
                 knobs=own_knobs,
+                swept=swept,
+                tune_seeds=tuple(tune_seeds),
                 family=", ".join([data, *(f"{name} = {value}" for name, value in told.items() if name != "dataset")]),
+                notes=notes,
                 runs=part,
             )
         )
@@ -110,8 +119,7 @@ def of_results(
 
 def of_frame(frame: pd.DataFrame, metrics: Sequence[str], baseline: str | None) -> Level:
     """Return the level of a CSV file's frame; its notes are those of its reading."""
-    known = frame.scheme.astype(str)
-    return Level("", frame.assign(scheme=known, method=known), tuple(metrics), baseline,
+    return Level("", frame.assign(scheme=frame.scheme.astype(str)), tuple(metrics), baseline,
                  notes=tuple(frame.attrs.get("notes", ())))  # fmt: skip
 
 
@@ -131,34 +139,7 @@ def _default(results: xr.Dataset) -> list[str]:
     return [name for name in known if np.ptp(load.score(results, name).fillna(0).values) > 0] or known[:1]
 
 
-def _is_knob(results: xr.Dataset, name: str, configs: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Return whether a swept setting is one of the schemes: by its path, or since some schemes lack it."""
-    paths = {path for config in configs.values() for path in config if path.rpartition(".")[2] == name}
-    lacks = pd.isna(results[name].values) | (results[name].values == "")
-    return bool(lacks.any() or (paths and all(path.startswith(KNOBS) for path in paths)))
-
-
-def _labels(frame: pd.DataFrame, knobs: Sequence[str]) -> list[str]:
-    """Return each run's scheme with those of its settings that it has several values of."""
-    several = {
-        scheme: [name for name in knobs if len(set(part[name].dropna())) > 1]
-        for scheme, part in frame.groupby("scheme")
-    }
-    columns = {name: frame[name].to_numpy() for name in knobs}
-    return [
-        ", ".join([scheme, *(f"{name} = {number(columns[name][i])}" for name in several[scheme])])
-        for i, scheme in enumerate(frame.scheme)
-    ]
-
-
-def _ranked(frame: pd.DataFrame, metric: str) -> np.ndarray:
-    """Return the order of rows in which schemes with the best mean score come first, and seeds keep their order."""
-    sign = 1 if direction(metric) is False else -1
-    means: Any = frame.groupby("scheme")[metric].mean()
-    return np.lexsort([np.arange(len(frame)), frame.scheme.to_numpy(str), sign * means[frame.scheme].to_numpy()])
-
-
 def plain_columns(level: Level) -> pd.DataFrame:
-    """Return scheme, seed and scores of each run, which is the table of runs to download."""
-    dropped = [name for name in (*COLUMNS, "method") if name in level.frame]
-    return level.frame.drop(columns=dropped)
+    """Return scheme, seed, knobs and scores of each run, which is the table of runs to download."""
+    frame = level.frame if level.swept is None else level.swept
+    return frame.drop(columns=[name for name in COLUMNS if name in frame])

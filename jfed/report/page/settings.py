@@ -14,7 +14,8 @@ import pandas as pd
 from jfed.report.page.parts import Facts, Grid, Part
 from jfed.report.page.words import amount, number, seconds
 from jfed.report.tables import Table
-from jfed.results import index, load, store
+from jfed.results import index, load, sound, store
+from jfed.results.axes import by_value
 from jfed.stats.numerals import format_seeds
 
 MOST_SEEDS = 8  # that are named
@@ -90,11 +91,11 @@ def walk(node: Mapping[str, Any], path: str = "") -> list[tuple[str, str, Any]]:
 def facts(results: Any, about: Origin) -> Facts:
     """Return the facts about runs, machine and versions."""
     schemes, seeds = set(load.schemes(results)), np.unique(results["seed"].values)
-    broken = int((results["broken_round"].values > 0).sum()) if "broken_round" in results else 0
+    broken = int(sound.failed(results).sum())
     runs = results.sizes["run"]
     rows = [
         ("runs", f"{amount(runs, 'run')} of {amount(len(schemes), 'scheme')} on {amount(len(seeds), 'seed')}"),
-        ("failed", f"{broken} of them, whose model is no longer finite" if broken else "none"),
+        ("failed", f"{broken} of them, whose model is no longer finite or whose loss exploded" if broken else "none"),
         ("rounds", amount(results.sizes["round"], "round").removesuffix(" rounds").removesuffix(" round")),
         ("clients", amount(results.sizes["client"], "client").removesuffix(" clients").removesuffix(" client")),
         ("world", _said(results["world"].values)),
@@ -169,7 +170,7 @@ def _settings(title: str, rows: Sequence[tuple[str, str, str, str]]) -> Table:
 def _schemes(results: Any, used: Mapping[str, Mapping[str, Any]], known: Mapping[str, Known]) -> Table:
     """Return the table of schemes: their settings, and the seeds that are done, failed and missing."""
     labels, seeds = load.schemes(results), results["seed"].values
-    broken = results["broken_round"].values > 0 if "broken_round" in results else np.zeros(len(seeds), bool)
+    broken = sound.failed(results)
     rows = []
     for label in dict.fromkeys(labels):
         own = labels == label
@@ -189,7 +190,8 @@ def _of_scheme(configs: Sequence[Mapping[str, Any]], known: Mapping[str, Known])
     for config in configs:
         for path, _, value in walk(config.get("selector", {})):
             values.setdefault(path, {})[number(value)] = None
-    return (", ".join(f"{path} = {' or '.join(all_of)}" for path, all_of in values.items()) or "-",)
+    told = {path: " or ".join(sorted(all_of, key=by_value)) for path, all_of in values.items()}
+    return (", ".join(f"{path} = {all_of}" for path, all_of in told.items()) or "-",)
 
 
 def _seeds(seeds: Sequence[Any]) -> str:

@@ -1,4 +1,4 @@
-"""A sweep of one or two settings with numbers: curves of the score, or a heat map for each scheme."""
+"""A sweep: the ranking of its points, curves of the score over a setting, or a heat map over two for each scheme."""
 
 from __future__ import annotations
 
@@ -7,68 +7,133 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bokeh.models import HoverTool, Line, Rect, Scatter, VArea
+from bokeh.models import FixedTicker, HoverTool, Line, Rect, Scatter, VArea
 
+from jfed.comparisons.ranking import of_ranking, rank
 from jfed.comparisons.summary import summarise
 from jfed.report.formats import file_stem
 from jfed.report.page.levels import Level
-from jfed.report.page.parts import Part, Picture, Prose
+from jfed.report.page.parts import Block, Grid, Part, Picture, Prose
 from jfed.report.page.style import axes, color, color_bar, dash, role, shades, source
-from jfed.report.page.words import capital, number, score_name
+from jfed.report.page.words import amount, capital, number, score_name
+from jfed.report.sweeps import ranking_table
+from jfed.results.axes import by_value
 
 MOST_MAPS = 8
 MOST_PARTS = 6
+MOST_SIDES = 2  # problem settings that are drawn
+MOST_RANKS = 300  # points whose ranking is on the page
 
 
-def parts(levels: Sequence[Level], problems: Sequence[str], marks: Mapping[str, int]) -> list[Part]:
-    """Return the figures of a sweep: of the schemes' settings on each problem, or else of the problems.
+def parts(
+    levels: Sequence[Level], problems: Sequence[str], marks: Mapping[str, int],
+    choices: Mapping[str, Mapping[str, Any]],
+) -> list[Part]:  # fmt: skip
+    """Return the rankings and figures of a sweep: of the schemes' settings on each problem, or else of the problems.
 
     Args:
         levels: all runs, from `of_results`.
         problems: swept settings of the problem.
         marks: number of each scheme's mark.
+        choices: arguments of `compare` by score.
     """
     metric = levels[0].metrics[0]
     if any(level.knobs for level in levels):
-        each = [(level.title, level.frame, level.knobs) for level in levels]
-        made = [Part(title, _blocks(frame, knobs, metric, marks, title), folded=i > 0)
-                for i, (title, frame, knobs) in enumerate(each[:MOST_PARTS])]  # fmt: skip
+        made = [
+            Part(level.title, _of_knobs(level, marks, choices.get(metric, {})), folded=i > 0)
+            for i, level in enumerate(levels[:MOST_PARTS])
+        ]
         return [part for part in made if part.blocks]
     if not problems:
         return []
     frames = [level.frame.assign(**{name: level.runs[name].values for name in problems}) for level in levels]
-    return [Part("", _blocks(pd.concat(frames, ignore_index=True), tuple(problems), metric, marks, ""))]
+    whole = pd.concat(frames, ignore_index=True)
+    names = tuple(name for name in problems if len(_values(whole, name)) > 1)
+    if len(names) > MOST_SIDES:
+        return [Part("", (Prose((f"Swept: {', '.join(names)}. Figures are for one or two problem settings.",)),))]
+    return [Part("", _figures(whole, names, metric, marks, "", {}))] if names else []
 
 
-def _blocks(
-    frame: Any, names: tuple[str, ...], metric: str, marks: Mapping[str, int], title: str
-) -> tuple[Picture | Prose, ...]:
-    if len(names) > 2 or not all(pd.api.types.is_numeric_dtype(frame[name]) for name in names):
-        return (Prose((f"Swept: {', '.join(names)}. Figures are for one or two settings with numbers.",)),)
-    if len(names) == 1:
-        return (_curves(frame, names[0], metric, marks, title),)
+def _of_knobs(level: Level, marks: Mapping[str, int], choices: Mapping[str, Any]) -> tuple[Block, ...]:
+    """Return the ranking of all points on one problem, and their figures."""
+    if level.swept is None:
+        return ()
+    frame: Any = level.swept
+    metric = level.metrics[0]
+    if level.tune_seeds:
+        frame = frame[frame["seed"].isin(level.tune_seeds)]
+    ranking = rank(frame, metric, level.knobs, **of_ranking(choices))
+    title = ", ".join(filter(None, (capital(score_name(metric)), level.title, amount(len(ranking.rows), "point"))))
+    title += f", on {amount(len(level.tune_seeds), 'tune seed')}" if level.tune_seeds else ""
+    best = {row.scheme: row.settings for row in reversed(ranking.rows)}
+    figures = _figures(frame, level.knobs, metric, marks, level.title, best)
+    return (*figures, Grid(ranking_table(ranking, title, MOST_RANKS)))
+
+
+def _figures(
+    frame: Any, names: tuple[str, ...], metric: str, marks: Mapping[str, int], title: str,
+    best: Mapping[str, Mapping[str, Any]],
+) -> tuple[Block, ...]:  # fmt: skip
+    """Return a map for each scheme that has two settings, and otherwise curves over each setting.
+
+    `best` has the best settings of each scheme, at which curves over one of several settings are drawn.
+    """
+    if len(names) != 2:
+        return tuple(_curves(_at(frame, names, name, best), name, metric, marks, title) for name in names)
     having = {
-        str(name): part
-        for name, part in frame.groupby("method", sort=False)
-        if part[list(names)].notna().to_numpy().all()
+        str(scheme): part
+        for scheme, part in frame.groupby("scheme", sort=False)
+        if not _lacks(part, names[0]).any() and not _lacks(part, names[1]).any()
     }
-    means = {name: part.groupby(list(names))[metric].mean() for name, part in list(having.items())[:MOST_MAPS]}
+    means = {scheme: part.groupby(list(names))[metric].mean() for scheme, part in list(having.items())[:MOST_MAPS]}
     values = np.concatenate([one.to_numpy(float) for one in means.values()]) if means else np.zeros(0)
     ends = (float(np.nanmin(values, initial=np.inf)), float(np.nanmax(values, initial=-np.inf)))
-    left_out = f" The first {MOST_MAPS} of {len(having)} schemes are drawn." if len(having) > MOST_MAPS else ""
-    return tuple(_map(name, one, names, metric, ends, title, left_out) for name, one in means.items())
+    more = f" The first {MOST_MAPS} of {len(having)} schemes are drawn." if len(having) > MOST_MAPS else ""
+    others = [
+        f"{scheme} {part[metric].mean():.4g}" for scheme, part in frame.groupby("scheme", sort=False)
+        if scheme not in having
+    ]  # fmt: skip
+    more += f" Without both settings: {', '.join(others)}." if others else ""
+    return tuple(_map(scheme, one, names, metric, ends, title, more) for scheme, one in means.items())
+
+
+def _lacks(frame: Any, name: str) -> Any:
+    """Return the rows whose scheme does not have a setting."""
+    return frame[name].isna() | (frame[name] == "")
+
+
+def _values(frame: Any, name: str) -> list[Any]:
+    """Return the values of a setting in order."""
+    return sorted(set(frame[name][~_lacks(frame, name)]), key=by_value)
+
+
+def _at(frame: Any, names: Sequence[str], name: str, best: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return the rows at each scheme's best values of all settings but one."""
+    kept = np.ones(len(frame), bool)
+    for other in names:
+        if other != name:
+            own = [best[scheme][other] for scheme in frame["scheme"]]
+            kept &= _lacks(frame, other).to_numpy() | (frame[other].to_numpy() == np.array(own, object))
+    return frame[kept]
 
 
 def _curves(whole: Any, name: str, metric: str, marks: Mapping[str, int], title: str) -> Picture:
-    made = axes(name, score_name(metric))
-    has, lacks = whole[whole[name].notna()], whole[whole[name].isna()]
-    schemes = sorted(set(whole.method), key=lambda scheme: marks[scheme])
+    """Return the curves over one setting; texts among its values stand side by side."""
+    made, values, lacks = axes(name, score_name(metric)), _values(whole, name), _lacks(whole, name)
+    texts = any(isinstance(value, str) for value in values)
+    places = {value: float(i) if texts else float(value) for i, value in enumerate(values)}
+    if texts:
+        made.xaxis.ticker = FixedTicker(ticks=[*places.values()])
+        made.xaxis.major_label_overrides = {int(place): str(value) for value, place in places.items()}
+    schemes = sorted(set(whole.scheme), key=lambda scheme: marks[scheme])
     for scheme in schemes:
-        own = has[has.method == scheme]
+        own = whole[(whole.scheme == scheme) & ~lacks]
+        by_value = [(places[value], part) for value, part in own.groupby(name)]
         if own.empty:  # a scheme without the setting is the same at all of its values
-            ends = (has[name].min(), has[name].max())
-            own = pd.concat([lacks[lacks.method == scheme].assign(**{name: x}) for x in ends])
-        rows = [(x, summarise(part.assign(scheme=scheme), metric).rows[0]) for x, part in own.groupby(name)]
+            by_value = [
+                (place, whole[whole.scheme == scheme]) for place in (min(places.values()), max(places.values()))
+            ]
+        rows = [(x, summarise(part, metric).rows[0]) for x, part in sorted(by_value, key=lambda one: one[0])]
         columns = {name: np.array([x for x, _ in rows], float)}
         columns |= {end: np.array([getattr(row, end) for _, row in rows], float) for end in ("mean", "low", "high")}
         i = marks[scheme]
@@ -77,24 +142,25 @@ def _curves(whole: Any, name: str, metric: str, marks: Mapping[str, int], title:
         made.add_glyph(data, Line(x=name, y="mean", line_width=2, line_dash=dash(i)), tags=tags)
         made.add_glyph(data, Scatter(x=name, y="mean", size=7), tags=tags, name=scheme)
     caption = "Mean over seeds; band: pointwise 95 % t interval of the mean."
-    if not lacks.empty:
+    if lacks.any():
         caption += f" Schemes without {name} are level."
-    return Picture(f"{capital(score_name(metric))}, by {name}", caption, made, file_stem(f"sweep {metric} {title}"),
-                   tuple(schemes))  # fmt: skip
+    return Picture(f"{capital(score_name(metric))}, by {name}", caption, made,
+                   file_stem(f"sweep {metric} {name} {title}"), tuple(schemes))  # fmt: skip
 
 
 def _map(
     scheme: str, mean: pd.Series, names: Sequence[str], metric: str, ends: tuple[float, float], title: str, more: str
 ) -> Picture:
     """Return the map of one scheme; `mean` is indexed by both settings."""
-    first, second = (sorted(set(mean.index.get_level_values(name))) for name in names)
+    first, second = (sorted(set(mean.index.get_level_values(name)), key=by_value) for name in names)
     made = axes(names[0], names[1], 140 + 34 * len(second), x_range=[*map(number, first)],
                 y_range=[*map(number, second)])  # fmt: skip
     made.grid.visible = False
     shade, mapper = shades("mean", *ends)
     a, b = (mean.index.get_level_values(name) for name in names)
     data = source(scheme, {names[0]: [*map(number, a)], names[1]: [*map(number, b)], "mean": mean.to_numpy(float)})
-    drawn = made.add_glyph(data, Rect(x=names[0], y=names[1], fill_color=shade, line_color=shade))
+    cell = Rect(x=names[0], y=names[1], width=1, height=1, fill_color=shade, line_color=shade)
+    drawn = made.add_glyph(data, cell)
     made.add_layout(color_bar(mapper, "mean"), "right")
     tips = [(name, f"@{{{name}}}") for name in names] + [("mean", "@mean{0.[0000]}")]
     made.add_tools(HoverTool(renderers=[drawn], tooltips=tips))

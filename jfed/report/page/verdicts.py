@@ -23,10 +23,7 @@ from jfed.report.tables import comparisons_table, summary_table
 Found = Mapping[tuple[int, str], Comparisons]
 LOOKS = ("better", "worse")
 MOST_OPEN = 3  # problems whose verdicts are open at first
-NOTHING = (
-    "Nothing is compared: there is one scheme, or the baseline has several settings. The tables have each mean with its"
-    " interval."
-)
+NOTHING = "Nothing is compared: there is one scheme. The tables have each mean with its interval."
 RANKS = {"better": 0, "worse": 1, "neutral": 2}
 OPEN = ("too few seeds", "not yet decided", "failed runs", "missing runs", "not judged", "open")
 
@@ -54,6 +51,8 @@ def in_words(levels: Sequence[Level], found: Found) -> list[Part]:
                 blocks.append(Verdicts(capital(score_name(metric)), _groups(one)))
                 blocks.append(Prose(every, f"In {amount(len(every), 'sentence')} for a paper"))
         if blocks:
+            if level.knobs:
+                blocks.insert(0, Prose((" ".join(level.notes),)))
             parts.append(Part(level.title, tuple(blocks), folded=i >= MOST_OPEN))
     return parts or [Part("", (Prose((NOTHING,)),))]
 
@@ -113,12 +112,6 @@ def _notes(level: Level, several: int) -> tuple[str, ...]:
     notes = list(level.notes)
     if several > 1:
         notes.append(f"One of {several} problems, each corrected by itself.")
-    if level.knobs:
-        notes.append(
-            f"Settings of {', '.join(level.knobs)} are rows, ranked by {level.metrics[0]}. The best of many looks"
-            " better here than it is: `jfed table --tune-over ... --tune-seeds ...` chooses on some seeds, and reports"
-            " on others."
-        )
     return tuple(notes)
 
 
