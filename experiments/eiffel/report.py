@@ -141,7 +141,7 @@ def over(
         words: {str(name): values(rows, metric) for name, rows in runs.groupby(curve, sort=False)}
         for metric, words in panels.items()
     }
-    return stacked_lines(places, drawn, xlabel=xlabel, title=title)
+    return stacked_lines(places, drawn, xlabel=xlabel, title=title, differences=False)
 
 
 def compared(

@@ -1,5 +1,6 @@
 """The output folder of a command: the tables and figures that it writes, and where it says that they are."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -84,12 +85,17 @@ class Output:
                 endings = max(own.values(), key=len)
                 lines.append(f"{kind.capitalize():8} {self.out / kind}  ({', '.join(sorted(endings))})")
                 named = {stem: "" if found == endings else ", ".join(sorted(found)) for stem, found in own.items()}
-                lines += [f"{INDENT}{stem}{named[stem]}" for stem in sorted(own)]
+                lines += [f"{INDENT}{stem}{named[stem]}" for stem in sorted(own, key=_naturally)]
         for line in lines:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         for folder in results or [self.out]:
             if (folder / "results").is_dir():
                 report.tell(folder, console, tune_seeds=tune_seeds)
+
+
+def _naturally(stem: str) -> list[tuple[bool, int, str]]:
+    """Return the key by which names are sorted: numbers in them by their size."""
+    return [(word.isdecimal(), int(word) if word.isdecimal() else 0, word) for word in re.split(r"(\d+)", stem)]
 
 
 def show(table: Table, console: Console) -> None:

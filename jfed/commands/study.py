@@ -171,6 +171,9 @@ def reported(
         if len(levels) <= MOST_SHOWN:
             place = replace(place, notes=(*several, *place.notes))
             setting_report(problem, frame, place, order, targets, study, every, output, console)
+    if len(levels) > MOST_SHOWN:
+        words = f"Figures are drawn where there are at most {MOST_SHOWN} settings, and here are {len(levels)}."
+        console.print(f"\n{words}", highlight=False)
     varied = sorted({name for level, _ in levels for name in level} | set(own) | set(study.settings))
     output.runs(_distinct(every_run, varied))
     return _distinct(shown, varied)

@@ -52,7 +52,7 @@ def show_problems(levels: Sequence[Level], metric: str, stem: str, layout: Layou
     import pandas as pd
 
     from jfed import analysis
-    from jfed.results.meaning import axis
+    from jfed.results.meaning import axis, score_name
 
     names = [name for name in levels[0].setting if len({level.setting[name] for level in levels}) > 1]
     if layout.folder is None or not 1 <= len(names) <= MOST_SIDES:
@@ -60,8 +60,8 @@ def show_problems(levels: Sequence[Level], metric: str, stem: str, layout: Layou
     parts = [level.frame.assign(**{name: level.setting[name] for name in names}) for level in levels]
     frame = pd.concat(parts, ignore_index=True)
     where = ", ".join(dict.fromkeys(level.data for level in levels))
-    picture = analysis.sweep_picture(
-        frame, metric, names, f"{axis(metric)} over {' and '.join(map(axis, names))} ({where})"
-    )
+    name = score_name(metric)
+    title = f"{name[0].upper()}{name[1:]}, over {' and '.join(map(axis, names))} ({where})"
+    picture = analysis.sweep_picture(frame, metric, names, title)
     if picture is not None:
         tell(analysis.save(picture, layout.folder, stem), console)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from jfed.comparisons.ranking import BEST, Ranking, points_of
 from jfed.report.figures.sweeps import Heat, setting_curves, setting_heat
 from jfed.results.axes import by_value
-from jfed.results.meaning import axis
+from jfed.results.meaning import axis, score_name
 
 Scores = Mapping[tuple, Mapping[Any, float]]  # by point, then by seed
 
@@ -53,11 +53,11 @@ def sweep_picture(
             others = [f"{scheme} {row.summary.mean:.4g}" for scheme, row in best.items() if scheme not in heats]
             x_side, y_side = ((axis(name), several[name]) for name in sides)
             beside = f"Without both settings: {', '.join(others)}." if others else ""
-            return setting_heat(heats, x_side, y_side, label=axis(metric), title=title, caption=beside)
+            return setting_heat(heats, x_side, y_side, label=score_name(metric), title=title, caption=beside)
     home = {scheme: row.settings for scheme, row in best.items()}
     return setting_curves(
         {axis(name): (own, _curves(scores, axes, name, own, home)) for name, own in several.items()},
-        ylabel=axis(metric),
+        ylabel=score_name(metric),
         title=title,
         caption="The other settings are each scheme's best." if len(several) > 1 else "",
     )

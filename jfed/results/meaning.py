@@ -33,6 +33,14 @@ NAMES = {
     "round": "communication round",
     "eval_round": "round after which the model was tested",
 }
+SCORES = {
+    "num_succeeded": "models returned to the server, all rounds",
+    "expected_succeeded": "expected number of models returned, all rounds",
+    "round_time_s": "simulated time of all rounds, s",
+    "test_accuracy": "test accuracy after the last round",
+    "test_loss": "test loss after the last round",
+    "jain": "Jain's index of selections",
+}
 ROOMS = ("selector", "controller")
 # Words of quantities. A share is in [0, 1], an amount at least 0; signed words make something else of either.
 SHARES = frozenset(("accuracy", "acc", "share", "shares", "probability", "precision", "recall", "auc", "f1", "jain"))
@@ -69,6 +77,11 @@ def axis(name: str) -> str:
     if not known:
         return name.replace("_", " ")
     return known["long_name"] if known["units"] == "1" else f"{known['long_name']}, {known['units']}"
+
+
+def score_name(metric: str) -> str:
+    """Return the name of a run's score in words, with its unit: that of a variable's sum over rounds, or last value."""
+    return SCORES.get(metric) or axis(metric)
 
 
 def possible(words: str, *values: np.ndarray) -> tuple[float, float]:

@@ -19,6 +19,7 @@ MOST_POINTS = 300  # more are not visible at a column's width and make the PDF l
 MARKERS_PER_CURVE = 6
 PANEL_IN = 1.6  # height of one panel, inches
 APART_IN = 1.25  # height of a panel of differences, inches
+MOST_APART = 2  # panels below each of which there may be one of differences
 FEWEST = 6  # seeds of a band; a band of fewer is so wide that it hides the curves
 
 Band = Literal["ci", "range"]
@@ -97,7 +98,8 @@ def stacked_lines(
     """Return a figure of panels of `draw_lines`, stacked over one x axis, with one legend.
 
     For instance success ratio above cumulative effective participation, as in Fig. 4 of E3CS. Below a panel
-    whose curves lie on each other (`jfed.report.figures.apart`), another one has their differences by seed.
+    whose curves lie on each other (`jfed.report.figures.apart`), another one has their differences by seed, unless
+    there are more than two panels already.
 
     Args:
         x: (points,), shared.
@@ -119,7 +121,7 @@ def stacked_lines(
     rows: list[tuple[str, Mapping[str, np.ndarray], float]] = []
     for ylabel, arrays in checked.items():
         rows.append((ylabel, arrays, PANEL_IN))
-        if differences and (found := apart(arrays)):
+        if differences and len(panels) <= MOST_APART and (found := apart(arrays)):
             rows.append((found.label, found.curves, APART_IN))
     heights = [height for _, _, height in rows]
     study = (*labels[0], *schemes)

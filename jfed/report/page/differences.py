@@ -9,7 +9,8 @@ from bokeh.models import HoverTool, Range1d, Scatter, Segment, Span
 from jfed.comparisons.comparison import Comparison, Comparisons
 from jfed.report.page.parts import Picture
 from jfed.report.page.style import ROW, axes, role, source
-from jfed.report.page.words import capital, score_name
+from jfed.report.page.words import capital
+from jfed.results.meaning import score_name
 
 MOST_ROWS = 60
 LOOKS = {"better": ("better", "circle"), "worse": ("worse", "square")}  # colour and marker; all others are hollow

@@ -146,7 +146,7 @@ def parts(results: Any, about: Origin, known: Mapping[str, Known]) -> list[Part]
         about_it = known.get(own[0][0], Known())
         values = {json.dumps(value): value for _, value in own}
         same = len(values) == 1 and len(own) == len(walks) and own[0][1] == about_it.default
-        row = (path, "; ".join(map(number, values.values())), _default(about_it), about_it.words)
+        row = (path, "; ".join(sorted(map(number, values.values()), key=by_value)), _default(about_it), about_it.words)
         (like if same else unlike).append(row)
     titles = {"Settings that differ from the defaults": unlike, "Settings as by default": like}
     for title, rows in titles.items():

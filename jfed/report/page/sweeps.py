@@ -15,9 +15,10 @@ from jfed.report.formats import file_stem
 from jfed.report.page.levels import Level
 from jfed.report.page.parts import Block, Grid, Part, Picture, Prose
 from jfed.report.page.style import axes, color, color_bar, dash, role, shades, source
-from jfed.report.page.words import amount, capital, number, score_name
+from jfed.report.page.words import amount, capital, number
 from jfed.report.sweeps import ranking_table
 from jfed.results.axes import by_value
+from jfed.results.meaning import score_name
 
 MOST_MAPS = 8
 MOST_PARTS = 6

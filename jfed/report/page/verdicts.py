@@ -16,9 +16,10 @@ from jfed.report.memory import remembered
 from jfed.report.page import differences
 from jfed.report.page.levels import Level
 from jfed.report.page.parts import Block, Grid, Part, Prose, Verdicts
-from jfed.report.page.words import amount, capital, score_name
+from jfed.report.page.words import amount, capital
 from jfed.report.sentences import sentences
 from jfed.report.tables import comparisons_table, summary_table
+from jfed.results.meaning import score_name
 
 Found = Mapping[tuple[int, str], Comparisons]
 LOOKS = ("better", "worse")

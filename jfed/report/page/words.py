@@ -1,28 +1,8 @@
-"""Names of scores, settings and numbers in words, with their units."""
+"""Settings and numbers in words."""
 
 from typing import Any
 
-from jfed.results.meaning import described
-
 MOST_VALUES = 8  # of a sequence that is written out
-SCORES = {
-    "num_succeeded": "models returned to the server, all rounds",
-    "expected_succeeded": "expected number of models returned, all rounds",
-    "round_time_s": "simulated time of all rounds, s",
-    "test_accuracy": "test accuracy after the last round",
-    "test_loss": "test loss after the last round",
-    "jain": "Jain's index of selections",
-}
-
-
-def score_name(metric: str) -> str:
-    """Return a score in words, with its unit; the name itself for one that jfed does not know."""
-    if metric in SCORES:
-        return SCORES[metric]
-    about = described(metric)
-    if not about:
-        return metric
-    return about["long_name"] + ("" if about["units"] == "1" else f", {about['units']}")
 
 
 def capital(text: str) -> str:
