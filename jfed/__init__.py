@@ -82,7 +82,9 @@ if TYPE_CHECKING:
     from jfed.models.classifier import ModelOptions as ModelOptions
     from jfed.points import Point as Point
     from jfed.results.load import load as load
+    from jfed.runner.live import Progress as Progress
     from jfed.runner.run import run as run
+    from jfed.runner.tensorboard import TensorBoard as TensorBoard
     from jfed.runner.units import Layout as Layout
     from jfed.sweep import crossed_seeds as crossed_seeds
     from jfed.sweep import methods as methods
@@ -122,9 +124,11 @@ _HOME = {
     "Point": "jfed.points",
     "Probe": "jfed.core.types",
     "Problem": "jfed.core.types",
+    "Progress": "jfed.runner.live",
     "Report": "jfed.core.learning",
     "Selector": "jfed.core.interfaces",
     "SelectorOptions": "jfed.core.members",
+    "TensorBoard": "jfed.runner.tensorboard",
     "Training": "jfed.config",
     "View": "jfed.core.types",
     "arrays": "jfed.data.arrays",

@@ -38,7 +38,7 @@ def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys,
     quick = cifar_e3cs.PRESETS["quick"]
     settings = dataclasses.replace(
         quick, seeds=2, num_rounds=3, out=tmp_path, schemes=("uniform", "fedcs"), eval_every=2, targets=(0.01, 0.99),
-        algorithms=algorithms, cohort_sizes=(8, 5),
+        algorithms=algorithms, cohort_sizes=(8, 5), tensorboard=True,
     )  # fmt: skip
     training.main(settings)
     said = capsys.readouterr().out
@@ -52,6 +52,7 @@ def test_training_experiment_leaves_tables_figures_and_results(tmp_path, capsys,
     figures += ("arrivals_1", "differences_cep", "differences_final_accuracy")
     assert {p.stem for p in (tmp_path / "figures").glob("*.png")} == {f"{f}_{x}" for f in figures for x in levels}
     assert all(p.stat().st_size > 2000 for p in (tmp_path / "figures").iterdir())
+    assert {p.name.split(",")[0] for p in (tmp_path / "tensorboard").iterdir()} == {"uniform", "fedcs"}
     results = jfed.load(tmp_path)
     assert results.sizes["run"] == many and list(results["eval_round"].values) == [2, 3]
     runs = pd.read_csv(tmp_path / "tables" / "per_run.csv")

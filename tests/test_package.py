@@ -96,6 +96,7 @@ def test_python_m_jfed_says_its_version():
     [
         ("matplotlib", "figures", "import jfed.report.figures.plots"),
         ("h5py", "netcdf", "import jfed.results.netcdf"),
+        ("tensorboardX", "live", "import jfed; jfed.TensorBoard('never')"),
     ],
 )
 def test_a_missing_extra_is_one_sentence(module, extra, statement):

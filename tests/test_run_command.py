@@ -157,7 +157,9 @@ def test_a_sweep_of_data_sets_has_figures_of_each(told, tmp_path, drawn):
 @pytest.mark.check
 def test_a_study_without_training_is_drawn_too(told, tmp_path, drawn):
     flags = ("--num-clients", 8, "--cohort-size", 3, "--num-rounds", 6, "--schemes", "uniform", "round-robin")
-    said = told("run", *flags, "--seeds", 2, 5, "--out", tmp_path)
+    said = told("run", *flags, "--seeds", 2, 5, "--out", tmp_path, "--tensorboard")
+    curves = {f"{name}, 2 seeds from 2" for name in ("uniform", "round-robin")}
+    assert {path.name for path in (tmp_path / "tensorboard").iterdir()} == curves
     assert pd.read_csv(tmp_path / "tables" / "per_run.csv").seed.tolist() == [2, 5, 2, 5]
     assert "num_succeeded (no training)" in said
     assert set(drawn) == {"participation", "selections", "selection_map", "differences_num_succeeded"}

@@ -40,6 +40,7 @@ GIVEN = {
     "minutes": 1.5,
     "block_size": 4,
     "until_decided": True,
+    "tensorboard": True,
     "max_seeds": 40,
     "looks": (10, 40),
     "set": ("selector.eta=0.1", "environment.success_rates=(0.2,0.8)"),

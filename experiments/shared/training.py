@@ -49,6 +49,7 @@ class Settings:
         sweep: settings with several values, such as training.algorithm.learning_rate=0.01,0.1; all combinations are
             run.
         tune_seeds: of a sweep, the seeds on which each scheme's best point is chosen; the other seeds report it.
+        tensorboard: write curves of the runs that are computed to OUT/tensorboard, for TensorBoard.
     """
 
     preset: Literal["quick", "small", "paper"]
@@ -72,6 +73,7 @@ class Settings:
     set: tuple[str, ...] = ()
     sweep: tuple[str, ...] = ()
     tune_seeds: tuple[int, ...] = ()
+    tensorboard: bool = False
 
     def training(self, partition: str, algorithm: Any = None, **further: Any) -> Training:
         """Return the training that these flags describe; `algorithm` holds its options, by default FedAvg's."""
@@ -113,7 +115,8 @@ def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -
         require(path not in by_path, f"{path} has a flag of its own here: see --help.")
     seconds = None if minutes is None else 60 * minutes
     layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
-    return jfed.run(every, seeds, out=settings.out, data_dir=settings.data_dir, layout=layout)
+    curves = jfed.TensorBoard(settings.out / "tensorboard") if settings.tensorboard else None
+    return jfed.run(every, seeds, out=settings.out, data_dir=settings.data_dir, layout=layout, on_chunk=curves)
 
 
 def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequence[str] = ()) -> None:

@@ -133,10 +133,12 @@ class Results:
             better).
         out: folder of results, tables and figures; runs that are finished there are not computed again. The study's
             flags are kept there as study.toml.
+        tensorboard: write curves of the runs that are computed to OUT/tensorboard, for TensorBoard.
     """
 
     metric: Annotated[tuple[Metric, ...], Told] = ()
     out: Path = Path("out/run")
+    tensorboard: Annotated[bool, Told] = False
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,8 @@ def _study(
     choices = Choices(metric=metrics, baseline=points[0].coords["method"])
     for metric in () if looks else metrics:
         under_plan(metric, choices.of(metric), out / "tables")
+    if settings.results.tensorboard:
+        how = how | {"on_chunk": jfed.TensorBoard(out / "tensorboard")}
     output = Output(out)  # before the runs: its processes load matplotlib meanwhile
     file, before = studyfile.write(settings), _tables(out)
     if looks:

@@ -24,6 +24,7 @@ from jfed.results.sealed import Arrays
 from jfed.runner import ahead, checkpoint, memory
 from jfed.runner.checkpoint import Saved, joined, named
 from jfed.runner.leave import Leaving, wait
+from jfed.runner.live import Live
 from jfed.runner.record import part as record_part
 from jfed.runner.specs import Layout
 from jfed.runner.units import Unit
@@ -41,6 +42,7 @@ class Host:
         layout: how runs are grouped into blocks and chunks.
         leaving: whether to stop early.
         names: coordinates by which the command calls each kind of run; see `identity.called`.
+        live: the caller's callback; None without one.
         watch: progress display.
         parts: computed results by the path of their file, which is not written without `out`.
         warned: whether the warning about other engine code has been given.
@@ -52,6 +54,7 @@ class Host:
     layout: Layout
     leaving: Leaving
     names: Mapping[str, list[dict[str, Any]]]
+    live: Live | None = None
     watch: Watch = field(default_factory=lambda: Watch([], 0, 0, False))
     parts: dict[Path, Part] = field(default_factory=dict)
     warned: bool = False
@@ -63,7 +66,9 @@ def leave(host: Host) -> NoReturn:
     """Raise the exception that ends a command before its work is done."""
     if host.leaving.asked:
         raise KeyboardInterrupt
-    raise Unfinished(f"The time is up ({host.watch}): repeat the command to resume.")
+    why = "The callback has ended it" if host.leaving.told else "The time is up"
+    then = "repeat the command to resume" if host.out is not None else "without out, nothing of it is kept"
+    raise Unfinished(f"{why} ({host.watch}): {then}.")
 
 
 def compute_group(group: Sequence[Unit], host: Host) -> Iterator[tuple[Unit, Part]]:
@@ -146,6 +151,8 @@ def _compute(
         if (rest := _all_over(state, kept, done, total, every)) is not None:
             host.watch.chunk(total, total - done)
             kept, done = [*kept, rest], total
+        if host.live is not None:
+            host.live.tell(batch, range(int(rows[0]), done + 1), kept, host.watch)
     final = compiled.finish(pool, block, state)
     wait(final)
     whole = joined(kept) | {name: np.asarray(x) for name, x in (named("final", final) | named("state", state)).items()}

@@ -1,4 +1,4 @@
-"""Clean stops: Ctrl-C, SIGTERM and a time limit end a command after the current chunk of rounds."""
+"""Clean stops: Ctrl-C, SIGTERM, a time limit and a callback end a command after the current chunk of rounds."""
 
 import atexit
 import contextlib
@@ -26,18 +26,19 @@ class Leaving:
 
     Attributes:
         asked: whether a signal has made the request.
+        told: whether a callback has made it.
         useful: whether a chunk has been done; no time is up before, so that a repeated command makes progress.
     """
 
     def __init__(self, seconds: float | None) -> None:
         """Start the time limit; None means no limit."""
-        self.asked = self.useful = False
+        self.asked = self.told = self.useful = False
         self._until = math.inf if seconds is None else time.monotonic() + seconds
         self._before: dict[int, Any] = {}
 
     def now(self) -> bool:
-        """Return whether to stop now: a signal has come, or the time is up."""
-        return self.asked or (self.useful and time.monotonic() >= self._until)
+        """Return whether to stop now: a signal has come, a callback wants it, or the time is up."""
+        return self.asked or self.told or (self.useful and time.monotonic() >= self._until)
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():

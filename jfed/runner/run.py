@@ -13,7 +13,7 @@ import jax
 
 from jfed import config as configs
 from jfed.core import code, prng
-from jfed.core.errors import require, shown
+from jfed.core.errors import Unfinished, require, shown
 from jfed.results import index, store
 from jfed.results.load import read_rows
 from jfed.results.whole import assemble
@@ -21,6 +21,7 @@ from jfed.runner import ahead, checkpoint, memory
 from jfed.runner.batch import Host, compute_group, leave
 from jfed.runner.identity import Run, called, coordinates, say_changes
 from jfed.runner.leave import Leaving, until
+from jfed.runner.live import Callback, Live, require_callback
 from jfed.runner.specs import Layout
 from jfed.runner.units import Asked, Unit, ask, blocks
 from jfed.runner.watch import Watch, resuming
@@ -40,6 +41,7 @@ def run(
     layout: Layout | None = None,
     data_dir: str | None = None,
     progress: bool = True,
+    on_chunk: Callback | None = None,
 ) -> xr.Dataset:
     """Run every point on every seed and return all results.
 
@@ -53,6 +55,10 @@ def run(
         layout: how runs are grouped into blocks and chunks; the defaults suit most work.
         data_dir: directory of the data sets.
         progress: whether to show a bar on stderr, or a line a minute if stderr is no terminal.
+        on_chunk: a function that is called with a `Progress` after each chunk of rounds, which takes about ten seconds;
+            never if no run is missing. If it returns True, the call ends as at `Layout.max_seconds`: stopping is a
+            value, so that every exception is an error. Any other value means to go on. An exception ends the call in
+            the same way, and is raised here as it is.
 
     Returns:
         the requested runs, as `jfed.load` returns them.
@@ -60,23 +66,26 @@ def run(
     Raises:
         ConfigError: a setting cannot be run, or another process writes to `out`; nothing has been computed then.
         StorageError: a result cannot be written.
-        Unfinished: `Layout.max_seconds` have passed.
+        Unfinished: `Layout.max_seconds` have passed, or `on_chunk` has returned True.
         KeyboardInterrupt: a signal ended the call.
     """
     layout = layout or Layout()
     require(isinstance(layout, Layout), f"The layout must be a jfed.Layout, found {shown(layout)}.")
     require(layout.max_seconds is None or out is not None, "max_seconds needs out: unfinished work would be lost.")
     require(out is None or isinstance(out, str | Path), f"Results are written to a folder, found out={shown(out)}.")
+    if on_chunk is not None:
+        require_callback(on_chunk)
     leaving, points = Leaving(layout.max_seconds), listed(points)
+    live = None if on_chunk is None else Live(on_chunk, leaving)
     groups = ask(points, seeds, layout, data_dir)
     names = _names(groups)
     runs = [run for group in groups for run in group.runs]
     if out is None:
-        host = Host(None, layout, leaving, names)
+        host = Host(None, layout, leaving, names, live)
         _compute_all([blocks(group, layout) for group in groups], host, len(runs), progress)
         return _whole(runs, index.Index(), host)
     out = store.prepare(Path(out))
-    host = Host(out, layout, leaving, names)
+    host = Host(out, layout, leaving, names, live)
     known = _known(host, runs)
     if not _missing(runs, known, layout):
         _say(resuming(out, len(runs), len(runs), 0, ()), progress)
@@ -182,9 +191,14 @@ def _compute_all(groups: Sequence[Sequence[Unit]], host: Host, runs: int, progre
                     until(compiling)
                 compiling = ahead.begin(following) if following else None
                 memory.fitted(planned, host.layout, lambda group: _compute_units(group, host))
+        except Unfinished:
+            if host.live is None or host.live.error is None:
+                raise
         finally:
             if compiling:
                 until(compiling)
+    if host.live is not None and host.live.error is not None:
+        raise host.live.error  # outside of a handler, which would change the error's context
     if host.leaving.asked:
         leave(host)
 

@@ -43,12 +43,16 @@ class Watch:
     that of the remaining work at the rate so far (of this compile group, if it has one yet), plus the mean compile
     time for each group to come. First chunks, which compile, do not count for rates. A command that will take long says
     so once.
+
+    Attributes:
+        runs: number of runs of the sweep.
+        runs_done: those that are done.
     """
 
     def __init__(self, work: Sequence[int], runs: int, runs_done: int, show: bool) -> None:
         """Take the work of each compile group, the number of runs of the sweep, and how many of them are done."""
         self._ahead: list[float] = list(work)
-        self._runs, self._runs_done = runs, runs_done
+        self.runs, self.runs_done = runs, runs_done
         self._label, self._round, self._rounds = "", 0, 0
         self._left = 0.0  # of this group's work
         self._compiled: list[float] = []  # seconds up to the end of a group's first chunk
@@ -101,7 +105,7 @@ class Watch:
 
     def unit(self, runs: int) -> None:
         """Note that a unit is done and its result is stored, given its number of runs."""
-        self._runs_done += runs
+        self.runs_done += runs
         self._tell()
 
     def seconds_left(self) -> float | None:
@@ -117,12 +121,12 @@ class Watch:
 
     def __str__(self) -> str:
         where = f"{self._label}: round {self._round} of {self._rounds}"
-        return f"{where}, {self._runs_done} of {self._runs} runs done"
+        return f"{where}, {self.runs_done} of {self.runs} runs done"
 
     def _tell(self) -> None:
         left, now = self.seconds_left(), time.monotonic()
         self._warn(left)
-        compiling = f"{self._label}: compiling, {self._runs_done} of {self._runs} runs done"
+        compiling = f"{self._label}: compiling, {self.runs_done} of {self.runs} runs done"
         text = compiling if self._since is None else str(self)
         text += f", about {duration(left)} left" if left is not None and left >= 1 else ""
         if self._bar and self._task is not None:
