@@ -37,8 +37,8 @@ def load(path: str | Path) -> xr.Dataset:
         a Dataset with the dimensions run, round, client and, with training, eval_round. Coordinates on `run`: method,
         mode, seed, world, oracle (1 for a scheme that sees the truth), dataset, config (a digest of its settings), the
         seeds of data, model and environment, one per swept setting, and run_id, setting, precision and versions (see
-        `alike`). The README lists the variables. If runs have different numbers of clients, variables by client end
-        in NaN: see `part`.
+        `alike`). docs/reference/results.md lists the variables. If runs have different numbers of clients, variables by
+        client end in NaN: see `part`.
 
     Raises:
         FileNotFoundError: there are no results.
