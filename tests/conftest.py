@@ -66,7 +66,7 @@ def plain_pdf(monkeypatch):
 
     monkeypatch.setitem(style.RC, "pdf.fonttype", 3)
     monkeypatch.setattr(savers, "MOST", 0)
-    monkeypatch.setattr(report, "tell", lambda *_: None)
+    monkeypatch.setattr(report, "tell", lambda *_, **__: None)
 
 
 @pytest.fixture(autouse=True)

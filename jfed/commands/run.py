@@ -123,6 +123,7 @@ def _report(
         figures=usual_figures,
         lower_is_better=("final_loss", "round_time_s"),
         tables=False,
+        tuned_by=COLUMNS.get(settings.results.metric[0], settings.results.metric[0]),
     )
     data = "no training" if learning.dataset is None else dataset(learning.dataset, learning.data_dir).title
     own, apart = map(coordinate, scheme_axes(axes)), [coordinate(path) for path in problem_axes(axes)]

@@ -49,6 +49,7 @@ class Study:
         figures: function of (results, schemes, title of the setting, points) that returns further figures, by stem.
         lower_is_better: metrics of which less is better.
         tables: whether the comparisons are printed and written, and not only drawn.
+        tuned_by: metric by which each scheme's best point of a sweep is chosen.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Study:
     figures: Callable[[xr.Dataset, Sequence[str], str, Sequence[Point]], dict[str, Figure]]
     lower_is_better: tuple[str, ...] = ()
     tables: bool = True
+    tuned_by: str = "final_accuracy"
 
 
 @dataclass(frozen=True)
@@ -145,9 +147,9 @@ def reported(
         tune_seeds: seeds that choose; none if all seeds do both.
 
     Returns:
-        the rows of the table of runs that were reported.
+        the rows of the table of runs that were reported; their attribute `notes` says which points were chosen.
     """
-    known, primary, every_run, shown = names(every), next(iter(study.metrics), ""), [], []
+    known, metric, every_run, shown, chosen = names(every), study.tuned_by, [], [], []
     levels = swept(results.drop_vars(list(own)))
     several = (f"One of {len(levels)} settings, each corrected by itself.",) if len(levels) > 1 else ()
     for level, rows in levels:
@@ -160,8 +162,9 @@ def reported(
         if own:
             if study.tables:
                 _ranking(frame, own, tune_seeds, place, study, output, console)
-            choice = choose(frame, primary, own, tune_seeds or None, primary not in study.lower_is_better)
+            choice = choose(frame, metric, own, tune_seeds or None, metric not in study.lower_is_better)
             frame = choice.of(frame)
+            chosen += [choice.note, *(f"{one[:-1]} ({place.title})." for one in choice.settings())]
             problem = part(problem, frame.index.to_numpy())
             place = Place(
                 f"{place.title}, each scheme's best of {', '.join(own)}", f"_best{place.stem}", place.further,
@@ -176,16 +179,18 @@ def reported(
         console.print(f"\n{words}", highlight=False)
     varied = sorted({name for level, _ in levels for name in level} | set(own) | set(study.settings))
     output.runs(_distinct(every_run, varied))
-    return _distinct(shown, varied)
+    runs = _distinct(shown, varied)
+    runs.attrs["notes"] = tuple(dict.fromkeys(chosen))
+    return runs
 
 
 def _ranking(
     frame: pd.DataFrame, own: Sequence[str], tune_seeds: Sequence[int], place: Place, study: Study, output: Output,
     console: Console,
 ) -> None:  # fmt: skip
-    """Print and write the ranking of all points of the schemes' settings by the primary metric."""
-    metric, words = next(iter(study.metrics.items()))
-    level = Level(frame, None, f"{words} ({place.title})", f"{metric}{place.stem}")
+    """Print and write the ranking of all points of the schemes' settings by the metric that chooses among them."""
+    metric = study.tuned_by
+    level = Level(frame, None, f"{study.metrics.get(metric, metric)} ({place.title})", f"{metric}{place.stem}")
     choices = Choices(metric=(metric,), better="lower" if metric in study.lower_is_better else "higher")
     layout = Layout(folder=output.out / "tables")
     output.files.extend(show_ranking(level, own, metric, choices, layout, console, tune_seeds))

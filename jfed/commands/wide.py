@@ -23,7 +23,7 @@ def wide_report(
     Settings whose schemes are compared with another baseline have tables of their own.
 
     Args:
-        runs: rows of all settings.
+        runs: rows of all settings, from `reported`.
         targets: accuracies.
         over: names of the swept settings.
         data: name of the data set.
@@ -43,9 +43,9 @@ def wide_report(
             where, named = _named(names, frames)
             title = ", ".join([data, *where, f"T = {runs.num_rounds.iloc[0]}"])
             stem = f"_{baseline}" if len(by_baseline) > 1 else ""
-            _tables(named, baseline, title, stem, study, output, console)
+            _tables(named, baseline, title, stem, runs.attrs.get("notes", ()), study, output, console)
             if targets:
-                _rounds(named, baseline, targets, title, stem, output)
+                _rounds(named, baseline, targets, title, stem, runs.attrs.get("notes", ()), output)
 
 
 def _named(names: Sequence[str], frames: Mapping[Any, pd.DataFrame]) -> tuple[list[str], dict[str, pd.DataFrame]]:
@@ -57,22 +57,24 @@ def _named(names: Sequence[str], frames: Mapping[Any, pd.DataFrame]) -> tuple[li
 
 
 def _tables(
-    frames: Mapping[str, pd.DataFrame], baseline: str, title: str, stem: str, study: Study, output: Output,
-    console: Console,
+    frames: Mapping[str, pd.DataFrame], baseline: str, title: str, stem: str, notes: Sequence[str], study: Study,
+    output: Output, console: Console,
 ) -> None:  # fmt: skip
     for metric, words in study.metrics.items():
         if all(metric in frame for frame in frames.values()):
             higher = metric not in study.lower_is_better
             found = compare_levels(frames, metric, baseline=baseline, higher_is_better=higher)
             table = wide_table(found, f"{words} ({title})", name=words)
+            table = replace(table, notes=(*table.notes, *notes))
             output.table(table, f"wide_{metric}{stem}")
             if metric != "last10_accuracy" and len(frames) <= MOST_SHOWN:
                 show(table, console)
 
 
 def _rounds(
-    frames: Mapping[str, pd.DataFrame], baseline: str, targets: Sequence[float], title: str, stem: str, output: Output
-) -> None:
+    frames: Mapping[str, pd.DataFrame], baseline: str, targets: Sequence[float], title: str, stem: str,
+    notes: Sequence[str], output: Output,
+) -> None:  # fmt: skip
     """Write the rounds to each accuracy that some run reached; each accuracy is a family of comparisons."""
     found = {}
     for column in map(target_name, targets):
@@ -87,5 +89,5 @@ def _rounds(
     if found:
         words = "Rounds to accuracy, never counting as T"
         table = wide_table(found, f"{words} ({title})", name=words)
-        table = replace(table, notes=(*table.notes, "Each accuracy is a family of its own."))
+        table = replace(table, notes=(*table.notes, "Each accuracy is a family of its own.", *notes))
         output.table(table, f"wide_rounds{stem}")

@@ -32,7 +32,8 @@ def at_looks(a: pd.Series, b: pd.Series, looks: tuple[int, ...], pair: Callable[
     found = [pair(a[a.index.isin(first)], b[b.index.isin(first)]) for first in firsts]
     unused = most - len(firsts[-1])
     if unused and len(firsts) < len(looks):
-        later = f"{unused} seeds beyond this look wait for the next one, at {looks[len(firsts)]}"
+        extra = f"{unused} seeds beyond this look wait" if unused > 1 else "1 seed beyond this look waits"
+        later = f"{extra} for the next one, at {looks[len(firsts)]}"
         found[-1] = replace(found[-1], design_note=later)
     return found
 

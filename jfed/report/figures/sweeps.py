@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike
 
 from jfed.report.figures.curves import PANEL_IN, draw_lines, seeds_caption
@@ -61,10 +62,13 @@ def _positions(axes: Axes, values: Sequence[Any]) -> np.ndarray:
     if len(numbers) < len(values) or not np.isfinite(numbers).all():
         axes.set_xticks(range(len(values)), [_short(value) for value in values])
         return np.arange(len(values), dtype=float)
-    if min(numbers) > 0 and max(numbers) / min(numbers) >= WIDE:
+    wide = min(numbers) > 0 and max(numbers) / min(numbers) >= WIDE
+    if wide:
         axes.set_xscale("log")
-    elif len(values) <= MOST_TICKS:
-        axes.set_xticks(numbers, [_short(value) for value in values])
+        axes.xaxis.set_minor_locator(NullLocator())
+    if wide or len(values) <= MOST_TICKS:
+        every = -(-len(values) // MOST_TICKS)
+        axes.set_xticks(numbers[::every], [_short(value) for value in values[::every]])
     return np.array(numbers)
 
 
