@@ -81,8 +81,8 @@ def test_a_sweep_of_a_training_experiment_reports_its_best_on_other_seeds(tmp_pa
     for change, sentence in (
         ({"tune_seeds": (0, 1, 2)}, "must be some of the 3 seeds, not all"),
         ({"tune_seeds": (3,)}, "must be some of the 3 seeds"),
-        ({"sweep": ()}, "for choosing among settings: name them with --sweep"),
-        ({"sweep": ("cohort_size=3,4",)}, "cohort_size has a flag of its own"),
+        ({"sweep": ()}, "for choosing among the schemes' settings: name them with --sweep"),
+        ({"sweep": ("cohort_size=3,4",), "tune_seeds": ()}, "cohort_size has a flag of its own"),
         ({"sweep": ("selector.etta=3,4",)}, "unknown setting in 'selector.etta': 'etta' .did you mean 'eta'"),
     ):
         with pytest.raises(ConfigError, match=sentence):
