@@ -75,6 +75,22 @@ def test_a_scheme_of_one_study_only(tmp_path, results):
     assert of_settings(tmp_path, results[0]) == {"": ["uniform"], "only in B": ["round-robin"]}
 
 
+def test_swept_values_are_the_same_in_all_types_and_in_part(told, tmp_path):
+    e3cs = jfed.methods(BASE, ["uniform", "e3cs-0.5"])
+    for out, quotas in (("a", [0.25, 0.5]), ("b", [0.5, "inc"]), ("c", [0.5])):
+        jfed.run(jfed.product(e3cs, {"selector.quota": quotas}), range(2), out=tmp_path / out)
+    for one, other, notes in (
+        ("a", "b", "4 runs are in both, 2 only in A, 2 only in B."),
+        ("b", "c", "4 runs are in both, 2 only in A, 0 only in B."),
+        ("c", "a", "4 runs are in both, 0 only in A, 2 only in B."),
+    ):
+        table = of_numbers(tmp_path / one, tmp_path / other)
+        assert table.notes[0] == notes and {row[-1] for row in table.rows} == {"same"}
+    said = told("diff", tmp_path / "a", tmp_path / "b")
+    assert "e3cs, quota = 0.25: only in A" in said and "e3cs, quota = inc: only in B" in said
+    assert "e3cs, quota = 0.5; uniform: no difference" in said
+
+
 @pytest.mark.parametrize("command", ["show", "diff"])
 def test_without_results(told, tmp_path, command):
     with pytest.raises(SystemExit, match="There are no results in"):

@@ -7,6 +7,8 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+MOST_NAMED = 6  # schemes with the same difference that are named
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -29,6 +31,9 @@ def main(settings: Settings, console: Console) -> None:
     table = of_numbers(settings.a, settings.b)
     console.print(f"A: {settings.a}\nB: {settings.b}\n", highlight=False, markup=False, soft_wrap=True)
     for words, schemes in of_settings(settings.a, settings.b).items():
-        console.print(f"{'; '.join(schemes)}: {words or 'no difference'}", highlight=False, markup=False)
+        more = f" and {len(schemes) - MOST_NAMED} more" if len(schemes) > MOST_NAMED else ""
+        console.print(
+            f"{'; '.join(schemes[:MOST_NAMED])}{more}: {words or 'no difference'}", highlight=False, markup=False
+        )
     console.print()
     to_terminal(table, console)

@@ -51,7 +51,7 @@ def _identities(out: Path) -> dict[str, Mapping[str, Any]]:
 
 def _name(coords: Mapping[str, Any]) -> str:
     """Return the scheme's method, its mode where it is not the usual one, and the swept values."""
-    others = [f"{name} = {value}" for name, value in coords.items() if name not in ("method", "mode")]
+    others = [f"{name} = {_text(value)}" for name, value in coords.items() if name not in ("method", "mode")]
     mode = [str(coords["mode"])] if coords.get("mode") not in (None, "", "faithful") else []
     return ", ".join([str(coords.get("method", "?")), *mode, *others])
 
@@ -66,8 +66,11 @@ def of_numbers(a: Path, b: Path) -> Table:
         FileNotFoundError: a directory has no results.
         ValueError: a file is damaged.
     """
-    left, right = _scores(a), _scores(b)
-    keys = [name for name in left.columns if name in right.columns and name in left.attrs["keys"]]
+    ours, theirs = load(a), load(b)
+    own = [name for name in (*settings(ours), *settings(theirs)) if name in ours.coords and name in theirs.coords]
+    swept = [name for name in dict.fromkeys(own) if name not in NAMED]
+    left, right = _scores(ours, swept), _scores(theirs, swept).drop(columns="scheme")
+    keys = [name for name in (*NAMED, *swept) if name in left and name in right]
     both = left.merge(right, on=keys, suffixes=("\n", "\r"))
     metrics = [name for name in left.attrs["metrics"] if name in right.attrs["metrics"]]
     rows, records = [], []
@@ -95,13 +98,20 @@ def of_numbers(a: Path, b: Path) -> Table:
     return Table("Scores of the same runs", columns, "llrrrr", tuple(rows), notes, data=data)
 
 
-def _scores(out: Path) -> pd.DataFrame:
-    found: Any = load(out)
-    own = [name for name in settings(found) if name not in NAMED]
-    frame = pd.DataFrame({name: found[name].values for name in (*NAMED, *own) if name in found.coords})
-    frame.insert(0, "scheme", schemes(found, own))
+def _scores(found: Any, swept: list[str]) -> pd.DataFrame:
+    """Return each run's scheme, what tells it from others, and its scores; swept values are texts."""
+    frame = pd.DataFrame({name: found[name].values for name in NAMED if name in found.coords})
+    frame = frame.assign(**{name: list(map(_text, found[name].values.tolist())) for name in swept})
+    frame.insert(0, "scheme", schemes(found, swept))
     metrics = [str(n) for n, v in found.data_vars.items() if set(v.dims) in ({"run", "round"}, {"run", "eval_round"})]
-    values = {metric: score(found, metric).values for metric in metrics}
-    frame = pd.concat([frame, pd.DataFrame(values)], axis=1)
-    frame.attrs = {"keys": ["scheme", *NAMED, *own], "metrics": metrics}
+    frame = pd.concat([frame, pd.DataFrame({metric: score(found, metric).values for metric in metrics})], axis=1)
+    frame.attrs = {"metrics": metrics}
     return frame
+
+
+def _text(value: Any) -> str:
+    """Return a swept value as text: 0.5 and "0.5" are the same, and so are the two ways not to have one."""
+    try:
+        return "" if value == "" or value != value else f"{float(value):.12g}"
+    except (TypeError, ValueError):
+        return str(value)
