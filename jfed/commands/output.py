@@ -12,6 +12,7 @@ from jfed.analysis import Comparisons, Table, comparisons_table, to_terminal, wr
 from jfed.commands import report
 from jfed.report.figures.savers import Savers
 from jfed.report.formats import file_stem
+from jfed.report.kept import keep
 from jfed.report.memory import remembered
 
 INDENT = 9 * " "
@@ -24,15 +25,18 @@ class Output:
     Attributes:
         out: the output folder.
         files: the written files, in the order of writing.
+        tables: the written tables, in that order.
         savers: what saves the figures.
     """
 
     out: Path
     files: list[Path] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
     savers: Savers = field(default_factory=Savers)
 
     def table(self, table: Table, stem: str) -> None:
-        """Write a table as CSV, Markdown, LaTeX and HTML."""
+        """Write a table as CSV, Markdown, LaTeX and HTML, and keep it for the page."""
+        self.tables.append(table)
         self.files.extend(write(table, self.out / "tables", file_stem(stem)).values())
 
     def comparisons(self, found: Comparisons, title: str, stem: str, primary: str, notes: Sequence[str] = ()) -> Table:
@@ -90,6 +94,7 @@ class Output:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         for folder in results or [self.out]:
             if (folder / "results").is_dir():
+                keep(self.tables, folder)
                 report.tell(folder, console, tune_seeds=tune_seeds)
 
 

@@ -20,6 +20,7 @@ from bokeh.resources import Resources
 from jfed.core.errors import ConfigError
 from jfed.core.version import __version__
 from jfed.report.formats import file_stem
+from jfed.report.kept import kept
 from jfed.report.page import again, clients, curves, settings, sweeps, verdicts
 from jfed.report.page.levels import DEFAULT, JAIN, Level, of_frame, of_results, plain_columns
 from jfed.report.page.parts import Grid, Part, Picture, Prose, Section
@@ -83,6 +84,7 @@ def write_report(
         Section("settings", "What was run", (Part("", (settings.facts(results, about),)),
                                              *settings.parts(results, about, known))),
         Section("tables", "Comparisons", tuple(verdicts.tables(levels, found, home / "tables"))),
+        Section("own", "Tables of the command", _own(kept(home))),
         Section("sweep", "Over the sweep", tuple(sweeps.parts(levels, problems, marks, choices))),
         Section("curves", "Over the rounds", tuple(_curves(levels, marks))),
         Section("differences", "Differences with their intervals", tuple(verdicts.intervals(levels, found))),
@@ -151,6 +153,11 @@ def _clients(levels: Sequence[Level], configs: Mapping[str, Mapping[str, Any]]) 
         pictures = _named([] if drawn is None else [drawn], level)
         made.append(Part(level.title, (*pictures, Grid(clients.evenness(level))), folded=i > 0))
     return _and_left_out(made, len(levels))
+
+
+def _own(tables: Sequence[Table]) -> tuple[Part, ...]:
+    """Return the tables that the command itself has made, closed at first: some say what others here say."""
+    return (Part(amount(len(tables), "table"), tuple(map(Grid, tables)), folded=True),) if tables else ()
 
 
 def _claims(table: Table) -> tuple[Part, ...]:

@@ -1,0 +1,36 @@
+"""The tables that a command has made, kept beside its results for the page about them."""
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jfed.report.tables import Table
+
+NAME = "report.json"
+SHOWN = ("title", "columns", "align", "rows", "notes")
+
+log = logging.getLogger("jfed")
+
+
+def keep(tables: Sequence[Table], home: Path) -> None:
+    """Write what tables show into a directory of results, in place of those of earlier commands."""
+    kept = [{name: getattr(table, name) for name in SHOWN} | {"bold": sorted(table.bold)} for table in tables]
+    try:
+        (home / NAME).write_text(json.dumps({"tables": kept}, indent=0), encoding="utf-8")
+    except OSError as error:
+        log.warning(f"{home / NAME} cannot be written ({error.strerror}): a page will lack the tables of this command.")
+
+
+def kept(home: Path) -> list[Table]:
+    """Return the tables of the last command that made some; none if there are none or their file is damaged."""
+    try:
+        return [_table(one) for one in json.loads((home / NAME).read_text(encoding="utf-8"))["tables"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []
+
+
+def _table(told: Any) -> Table:
+    rows, bold = tuple(map(tuple, told["rows"])), frozenset(map(tuple, told["bold"]))
+    return Table(told["title"], tuple(told["columns"]), told["align"], rows, tuple(told["notes"]), bold)
