@@ -24,6 +24,7 @@ from jfed.commands import (
     table,
     variance,
 )  # fmt: skip
+from jfed.commands.hints import plain
 from jfed.commands.mistakes import in_words, until_closed
 from jfed.core.version import __version__
 
@@ -47,6 +48,8 @@ def main() -> None:
     with in_words():
         file = studyfile.asked(sys.argv[2:]) if sys.argv[1:2] == ["run"] else None
         defaults = {"run": run.Settings() if file is None else studyfile.read(file)}
+    for module in COMMANDS.values():
+        plain(module.Settings)
     each = [
         Annotated[module.Settings, tyro.conf.subcommand(name, default=defaults.get(name, tyro.MISSING_NONPROP))]
         for name, module in COMMANDS.items()

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from jfed.commands.hints import plain
 from jfed.commands.mistakes import in_words, until_closed
 from jfed.commands.output import Output as Output
 from jfed.commands.output import show as show
@@ -41,6 +42,7 @@ def command(main: Callable[[S], None], settings: type[S] | Mapping[str, S]) -> N
         sys.exit("The command line needs tyro: pip install tyro.")
     from jfed.runner.host import setup
 
+    plain(settings if isinstance(settings, type) else type(next(iter(settings.values()))))
     prog, description = program(), sys.modules["__main__"].__doc__
     if isinstance(settings, Mapping):
         default = settings[_preset(sys.argv[1:], list(settings))]

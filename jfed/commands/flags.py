@@ -10,10 +10,7 @@ from tyro.conf import arg
 from jfed.commands.seeds import Seeds
 
 Metric = Literal["test_accuracy", "test_loss", "num_succeeded", "round_time_s"]
-Name = Annotated[str | None, arg(metavar="NAME", help_behavior_hint="")]
-Whole = Annotated[int | None, arg(metavar="INT", help_behavior_hint="")]
-Number = Annotated[float | None, arg(metavar="FLOAT", help_behavior_hint="")]
-Told = arg(help_behavior_hint="")  # the words of a flag tell its default
+Name = Annotated[str | None, arg(metavar="NAME")]
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class What:
     num_clients: int = 100
     cohort_size: int = 20
     world: str = "volatility"
-    load: Annotated[tuple[Path, ...], Told] = ()
+    load: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,22 +64,22 @@ class Learning:
     """
 
     dataset: Name = None
-    data_dir: Annotated[str | None, arg(metavar="PATH", help_behavior_hint="")] = None
+    data_dir: Annotated[str | None, arg(metavar="PATH")] = None
     partition: Name = None
-    samples_per_client: Whole = None
-    test_fraction: Number = None
-    test_set: Annotated[Literal["reserved", "official"] | None, Told] = None
+    samples_per_client: int | None = None
+    test_fraction: float | None = None
+    test_set: Literal["reserved", "official"] | None = None
     model: Name = None
     algorithm: Name = None
-    learning_rate: Number = None
-    momentum: Number = None
-    batch_size: Whole = None
-    epochs: Annotated[tuple[int, ...], Told] = ()
-    local_steps: Whole = None
-    average_over: Annotated[Literal["all", "selected", "returned", "unscaled"] | None, Told] = None
-    final_model: Annotated[Literal["last", "best", "mean"] | None, Told] = None
-    eval_every: Whole = None
-    targets: Annotated[tuple[float, ...], Told] = ()
+    learning_rate: float | None = None
+    momentum: float | None = None
+    batch_size: int | None = None
+    epochs: tuple[int, ...] = ()
+    local_steps: int | None = None
+    average_over: Literal["all", "selected", "returned", "unscaled"] | None = None
+    final_model: Literal["last", "best", "mean"] | None = None
+    eval_every: int | None = None
+    targets: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,13 +96,13 @@ class Amount:
         looks: numbers of seeds at which --until-decided looks; by default five, up to --max-seeds.
     """
 
-    num_rounds: Whole = None
-    seeds: Annotated[Seeds, Told] = None
-    minutes: Number = None
-    block_size: Whole = None
-    until_decided: Annotated[bool, Told] = False
-    max_seeds: Whole = None
-    looks: Annotated[tuple[int, ...], Told] = ()
+    num_rounds: int | None = None
+    seeds: Seeds = None
+    minutes: float | None = None
+    block_size: int | None = None
+    until_decided: bool = False
+    max_seeds: int | None = None
+    looks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,9 +115,9 @@ class Further:
         tune_seeds: seeds on which each scheme's best point of a sweep is chosen; the other seeds report it.
     """
 
-    set: Annotated[tuple[str, ...], Told] = ()
-    sweep: Annotated[tuple[str, ...], Told] = ()
-    tune_seeds: Annotated[tuple[int, ...], Told] = ()
+    set: tuple[str, ...] = ()
+    sweep: tuple[str, ...] = ()
+    tune_seeds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -136,9 +133,9 @@ class Results:
         tensorboard: write curves of the runs that are computed to OUT/tensorboard, for TensorBoard.
     """
 
-    metric: Annotated[tuple[Metric, ...], Told] = ()
+    metric: tuple[Metric, ...] = ()
     out: Path = Path("out/run")
-    tensorboard: Annotated[bool, Told] = False
+    tensorboard: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,8 +147,8 @@ class Settings:
         dry_run: say what would be computed and how long it may take, and compute nothing of it.
     """
 
-    config: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None
-    dry_run: Annotated[bool, Told] = False
+    config: Annotated[Path | None, arg(metavar="FILE")] = None
+    dry_run: bool = False
     what: What = field(default_factory=What)
     training: Learning = field(default_factory=Learning)
     amount: Amount = field(default_factory=Amount)
