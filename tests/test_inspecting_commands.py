@@ -86,6 +86,9 @@ def test_swept_values_are_the_same_in_all_types_and_in_part(told, tmp_path):
     ):
         table = of_numbers(tmp_path / one, tmp_path / other)
         assert table.notes[0] == notes and {row[-1] for row in table.rows} == {"same"}
+    jfed.run(e3cs[:1], range(2), out=tmp_path / "d")
+    jfed.run(jfed.product(e3cs[:1], {"cohort_size": [2, 3]}), range(2), out=tmp_path / "e")
+    assert of_numbers(tmp_path / "e", tmp_path / "d").notes[0] == "0 runs are in both, 4 only in A, 2 only in B."
     said = told("diff", tmp_path / "a", tmp_path / "b")
     assert "e3cs, quota = 0.25: only in A" in said and "e3cs, quota = inc: only in B" in said
     assert "e3cs, quota = 0.5; uniform: no difference" in said

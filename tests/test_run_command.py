@@ -102,6 +102,39 @@ def test_a_dry_run_tells_and_leaves_nothing(told, tmp_path):
 
 @pytest.mark.check
 @pytest.mark.usefixtures("plain_pdf")
+def test_swept_rounds_and_an_axis_with_one_value(told, tmp_path):
+    flags = ("--schemes", "uniform", "fedcs", "--sweep", "num_rounds=3,6", "cohort_size=4", "--out", tmp_path)
+    told("run", *SMALL, *flags)
+    runs = pd.read_csv(tmp_path / "tables" / "per_run.csv")
+    assert runs.num_rounds.value_counts().to_dict() == {3: 4, 6: 4} and (runs.num_succeeded > 0).all()
+    mine = {(r.scheme, r.num_rounds, r.seed): r.num_succeeded for r in runs.itertuples()}
+    found = jfed.load(tmp_path)
+    for i, name in enumerate(found["method"].values):
+        key = (
+            "fedcs (oracle)" if name == "fedcs" else name,
+            *(int(found[c].values[i]) for c in ("num_rounds", "seed")),
+        )
+        assert mine[key] == found["num_succeeded"].values[i].astype(float)[: key[1]].sum()
+    wide = pd.read_csv(tmp_path / "tables" / "wide_num_succeeded.csv")
+    assert set(wide["column"]) == {"num_rounds = 3", "num_rounds = 6"}
+
+
+@pytest.mark.check
+@pytest.mark.usefixtures("plain_pdf")
+def test_rounds_to_accuracy_until_decided_are_told_and_not_compared(told, tmp_path):
+    small = [word for word in SMALL if word not in ("--seeds", 2)] if "--seeds" in SMALL else SMALL
+    flags = ("--until-decided", "--looks", 2, 3, "--targets", 0.01, "--schemes", "uniform", "fedcs")
+    told("run", *small, *TRAINED, *flags, "--out", tmp_path)
+    written = {path.stem for path in (tmp_path / "tables").glob("*.csv")}
+    assert "rounds_to_accuracy" in written and not any(name.startswith("rounds_to_1") for name in written)
+    assert (tmp_path / "figures" / "arrivals_1.png").exists()
+    assert "seeds = " not in (tmp_path / "study.toml").read_text().replace("max_seeds = ", "").replace("tune_seeds", "")
+    with pytest.raises(SystemExit, match="--until-decided adds seeds by itself: leave out --seeds"):
+        told("run", *small, "--seeds", 3, "--until-decided", "--out", tmp_path / "x")
+
+
+@pytest.mark.check
+@pytest.mark.usefixtures("plain_pdf")
 def test_a_study_with_training_leaves_what_an_experiment_leaves(told, tmp_path):
     out = tmp_path / "o"
     flags = (*SMALL, *TRAINED, "--eval-every", 2, "--targets", 0.01, 0.99, "--metric", "test_accuracy", "num_succeeded")

@@ -1,6 +1,7 @@
 """Figures of several experiments: which clients are selected, how many models return, and how accuracy grows."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import xarray as xr
@@ -13,7 +14,7 @@ from jfed.envs import volatility
 from jfed.measures.costs import against, cost_grid
 from jfed.measures.quotas import rates_so_far
 from jfed.results.alike import require_alike
-from jfed.results.load import schemes
+from jfed.results.load import schemes, shares_seeds
 from jfed.sweep import Point
 
 COSTS = {
@@ -95,7 +96,15 @@ def participation(results: xr.Dataset, order: Sequence[str], title: str, schemes
         "success ratio": by_scheme(results, ratio, order),
         "cumulative effective participation, models": by_scheme(results, returned, order),
     }
-    return stacked_lines(results["round"].values, panels, xlabel="communication round", title=title, schemes=schemes)
+    band = _band(results)
+    return stacked_lines(
+        results["round"].values, panels, xlabel="communication round", title=title, schemes=schemes, band=band
+    )
+
+
+def _band(results: xr.Dataset) -> Literal["ci", "range"]:
+    """Return what surrounds the mean of curves: a t interval is one of independent runs."""
+    return "range" if shares_seeds(results) else "ci"
 
 
 def until_over(results: xr.Dataset, evaluated: NDArray[np.int32]) -> int:
@@ -111,8 +120,11 @@ def accuracy(results: xr.Dataset, order: Sequence[str], title: str, schemes: Seq
     shown = slice(until_over(results, evaluated))
     curves = by_scheme(results, values[:, shown], order)
     rounds, label = evaluated[shown], "test accuracy"
+    band = _band(results)
     figures = {
-        "accuracy": lines(rounds, curves, xlabel="communication round", ylabel=label, title=title, schemes=schemes)
+        "accuracy": lines(
+            rounds, curves, xlabel="communication round", ylabel=label, title=title, schemes=schemes, band=band
+        )
     }
     for stem, (name, xlabel) in COSTS.items():
         each = results[name].values.astype(float)
@@ -123,6 +135,6 @@ def accuracy(results: xr.Dataset, order: Sequence[str], title: str, schemes: Seq
         curves = by_scheme(results, against(spent, values, grid), order)
         # Without differences: runs have steps at different costs, and those would be seen instead.
         figures[f"accuracy_by_{stem}"] = lines(
-            grid, curves, xlabel=xlabel, ylabel=label, title=title, schemes=schemes, differences=False
+            grid, curves, xlabel=xlabel, ylabel=label, title=title, schemes=schemes, differences=False, band=band
         )
     return figures

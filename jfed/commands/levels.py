@@ -38,14 +38,12 @@ class Level:
     setting: Mapping[str, Any] = field(default_factory=dict)
     data: str = ""
 
-    def tuned(
-        self, metric: str, over: tuple[str, ...], seeds: tuple[int, ...], higher_is_better: bool | None
-    ) -> "Level":
-        """Return the table with each scheme at its best setting of `over`."""
+    def tuned(self, by: str, over: tuple[str, ...], seeds: tuple[int, ...], higher_is_better: bool | None) -> "Level":
+        """Return the table with each scheme at its best setting of `over`, by a metric in the frame."""
         from jfed.comparisons.tuning import choose
 
-        choice = choose(self.frame, metric, over, seeds or None, higher_is_better)
-        return replace(self, frame=choice.reported, notes=(choice.note, *choice.settings(), *self.notes))
+        choice = choose(self.frame, by, over, seeds or None, higher_is_better)
+        return replace(self, frame=choice.of(self.frame), notes=(choice.note, *choice.settings(), *self.notes))
 
 
 def of_csv(
@@ -65,7 +63,7 @@ def of_csv(
 
 
 def of_results(
-    results: Any, metric: str, baseline: str | None, together: tuple[str, ...], stem: str = ""
+    results: Any, metric: str, baseline: str | None, together: tuple[str, ...], stem: str = "", also: str = ""
 ) -> list[Level]:
     """Return a table for each combination of swept settings.
 
@@ -75,17 +73,20 @@ def of_results(
         baseline: method that the others are compared with; None compares all pairs.
         together: swept settings that become columns of one frame instead of a table for each value.
         stem: further words in the names of files.
+        also: a further score in the frames, by which settings are chosen.
     """
     from jfed.results import load
 
-    number, known = load.score(results, metric), load.settings(results)
+    known = load.settings(results)
+    scores = {name: load.score(results, name) for name in dict.fromkeys((metric, also or metric))}
     unswept = [name for name in together if name not in known]
     swept = f"swept here: {', '.join(known)}" if known else "nothing was swept here"
     require(not unswept, f"--tune-over and --over take swept settings, not {', '.join(unswept)}; {swept}.")
     levels = []
     for level, chosen in load.swept(results.drop_vars(list(together))):
         part = load.part(results, chosen)
-        frame = load.tidy(part, {metric: number.isel(run=chosen)}, keep=together)
+        own = {name: number.isel(run=chosen) for name, number in scores.items()}
+        frame = load.tidy(part, own, keep=together)
         labels = frame.scheme[part["method"].values.astype(str) == baseline].unique()
         frame = frame.sort_values("scheme", key=lambda names: ~names.isin(labels), kind="stable", ignore_index=True)
         datasets = ", ".join(sorted(set(part["dataset"].values.astype(str)))).replace("none", "no training")

@@ -66,7 +66,10 @@ class Output:
         """Write a figure as PNG and PDF, at the latest when `tell` is called."""
         self.files.extend(self.savers.save(figure, self.out / "figures", file_stem(stem)))
 
-    def tell(self, console: Console, results: Sequence[Path] = (), tune_seeds: Sequence[int] = ()) -> None:
+    def tell(
+        self, console: Console, results: Sequence[Path] = (), tune_seeds: Sequence[int] = (),
+        tuned_by: str | None = None,
+    ) -> None:  # fmt: skip
         """Print where the files are, one a line and unbroken, and write and name a page about each folder of results.
 
         A file that is not in all of the endings that its folder has is named with its own ones.
@@ -75,6 +78,7 @@ class Output:
             console: where to print.
             results: folders of results; by default `out`.
             tune_seeds: seeds on which each scheme's best point of a sweep was chosen.
+            tuned_by: variable of the results by which it was chosen; by default the page's primary one.
         """
         self.savers.finish()
         lines = [""]
@@ -95,7 +99,7 @@ class Output:
         for folder in results or [self.out]:
             if (folder / "results").is_dir():
                 keep(self.tables, folder)
-                report.tell(folder, console, tune_seeds=tune_seeds)
+                report.tell(folder, console, tune_seeds=tune_seeds, tuned_by=tuned_by)
 
 
 def _naturally(stem: str) -> list[tuple[bool, int, str]]:

@@ -92,14 +92,15 @@ def _figures(
 ) -> Iterator[tuple[str, Any]]:
     """Yield the figures of one combination of settings, each with its name."""
     from jfed import analysis
+    from jfed.results import load
 
-    rows = _rows(results, order)
+    rows, band = _rows(results, order), "range" if load.shares_seeds(results) else "ci"
     for metric in metrics:
         x, values, label = _values(results, metric, so_far)
         name = metric + (f"_{so_far}" if label.endswith("so far") else "")
         title, axis = f"{label[0].upper()}{label[1:]} ({where})", "communication round"
         curves = {scheme: values[list(own.values())] for scheme, own in rows.items()}
-        yield name, analysis.lines(x, curves, xlabel=axis, ylabel=label, title=title, schemes=study)
+        yield name, analysis.lines(x, curves, xlabel=axis, ylabel=label, title=title, schemes=study, band=band)
         first, *others = order
         common = {scheme: [seed for seed in rows[scheme] if seed in rows[first]] for scheme in others}
         differences = {
@@ -110,7 +111,7 @@ def _figures(
         if differences:
             drawn = analysis.lines(
                 x, differences, xlabel=axis, ylabel=f"{label}, minus {first}", title=f"Differences, {title}",
-                schemes=study, differences=False,
+                schemes=study, differences=False, band=band,
             )  # fmt: skip
             yield f"{name}_differences", drawn
     yield from _selections(results, rows, where, study)

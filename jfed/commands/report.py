@@ -59,7 +59,7 @@ def main(settings: Settings, console: Console) -> None:
 
 def write(
     source: Path, results: Any = None, choices: Choices | None = None, path: Path | None = None,
-    tune_seeds: Sequence[int] = (),
+    tune_seeds: Sequence[int] = (), tuned_by: str | None = None,
 ) -> Path:  # fmt: skip
     """Write a page about results and return its path.
 
@@ -69,6 +69,7 @@ def write(
         choices: metrics, baseline and direction; by default those of `jfed table`.
         path: file to write; by default `report.html` in `source`.
         tune_seeds: seeds on which each scheme's best point of a sweep is chosen; none if all seeds choose and report.
+        tuned_by: score by which they are chosen; by default the primary one.
 
     Raises:
         ConfigError: a package is missing, the runs cannot be compared, or the file cannot be written.
@@ -91,18 +92,20 @@ def write(
     by_metric = {metric: under_plan(metric, named.of(metric), home / "tables").arguments() for metric in metrics}
     return write_report(
         source, path or home / "report.html", results=results, metrics=choices.metric,
-        baseline=None if baseline == "all" else baseline, tune_seeds=tune_seeds, choices=by_metric, known=known(),
-        claims=_claims(home),
+        baseline=None if baseline == "all" else baseline, tune_seeds=tune_seeds, tuned_by=tuned_by, choices=by_metric,
+        known=known(), claims=_claims(home),
     )  # fmt: skip
 
 
-def tell(source: Path, console: Console, results: Any = None, tune_seeds: Sequence[int] = ()) -> None:
+def tell(
+    source: Path, console: Console, results: Any = None, tune_seeds: Sequence[int] = (), tuned_by: str | None = None
+) -> None:  # fmt: skip
     """Write a page about results and print where it is, or in one line why there is none.
 
     It ends a command whose work is done, which a page that cannot be made must not undo.
     """
     try:
-        line = f"Report   {write(source, results, tune_seeds=tune_seeds)}"
+        line = f"Report   {write(source, results, tune_seeds=tune_seeds, tuned_by=tuned_by)}"
     except (ValueError, OSError, ImportError) as error:
         line = f"Report   none: {error}"
     console.print(line, highlight=False, markup=False, soft_wrap=True)

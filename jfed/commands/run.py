@@ -10,6 +10,7 @@ from rich.console import Console
 from jfed.commands import studyfile, table, until
 from jfed.commands.choices import Choices
 from jfed.commands.flags import Settings as Settings
+from jfed.commands.flags import changed
 from jfed.commands.plans import under_plan
 from jfed.commands.seeds import listed, require_tune_seeds
 from jfed.core.errors import require
@@ -29,16 +30,19 @@ def main(settings: Settings, console: Console) -> None:
     import jfed
     from jfed.commands.learning import config, with_defaults
     from jfed.runner.host import setup
-    from jfed.sweep import changed
+    from jfed.sweep import changed as with_settings
 
+    asked = settings.amount.seeds
     settings = with_defaults(settings)
     looks, further, what = _looks(settings), settings.further, settings.what
+    alone = "--until-decided adds seeds by itself: leave out --seeds, and end with --max-seeds."
+    require(not looks or asked is None, alone)
     delta = parse_settings(further.set, settings)
     seeds, axes = listed(settings.amount.seeds), parse_axes(further.sweep, delta)
     require_tune_seeds(further.tune_seeds, seeds, scheme_axes(axes))
     setup()
     points = jfed.methods(config(settings), what.schemes, what.mode)  # type: ignore[arg-type]
-    points = jfed.product(changed(points, delta), axes)
+    points = jfed.product(with_settings(points, delta), axes)
     minutes = settings.amount.minutes
     layout = jfed.Layout(block_size=settings.amount.block_size, max_seconds=None if minutes is None else 60 * minutes)
     how = {"layout": layout, "data_dir": settings.training.data_dir}
@@ -70,7 +74,7 @@ def _study(
     if settings.results.tensorboard:
         how = how | {"on_chunk": jfed.TensorBoard(out / "tensorboard")}
     output = Output(out)  # before the runs: its processes load matplotlib meanwhile
-    file, before = studyfile.write(settings), _tables(out)
+    file, before = studyfile.write(changed(settings, seeds=None) if looks else settings), _tables(out)
     if looks:
         had = until.until_decided(points, metrics[0], looks, out, console, **how)
         each = [(point, range(had[point.coords["method"]])) for point in points]
@@ -81,7 +85,7 @@ def _study(
         table.show_tables(results, out, asked, console)
     output.files.extend(path for path, date in _tables(out).items() if before.get(path) != date)
     _report(results, points, axes, settings, output, console)
-    output.tell(console, tune_seeds=further.tune_seeds)
+    output.tell(console, tune_seeds=further.tune_seeds, tuned_by=metrics[0])
     console.print(f"Study    {file}", highlight=False, markup=False, soft_wrap=True)
 
 

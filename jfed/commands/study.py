@@ -223,7 +223,7 @@ def setting_report(
         table = targets_table(frame, columns, horizon, f"Rounds to accuracy ({title})")
         output.table(table, f"rounds_to_accuracy{stem}")
         show(table, console)
-        _times(frame, targets, horizon, output, title, stem, next(iter(study.metrics)), known)
+        _times(frame, targets, horizon, output, title, stem, next(iter(study.metrics), ""), known)
     _comparisons(frame, study, order, place, output, console)
     if "test_accuracy" in results:
         for name, figure in accuracy(results, order, f"Test accuracy ({title})", known).items():
@@ -274,7 +274,7 @@ def _times(
             schemes=known,
         )  # fmt: skip
         output.figure(picture, f"arrivals_{percent}{stem}")
-        if len(times) > 1:
+        if len(times) > 1 and primary:  # nothing is compared on seeds that a rule of stopping has chosen
             compared = compare_times(frame, column, horizon, baseline=str(frame.scheme.iloc[0]))
             words = f"Rounds to {percent} %, never counting as T = {horizon} ({title})"
             alone = [f"One of {len(targets)} targets, each corrected by itself."] if len(targets) > 1 else []

@@ -54,7 +54,8 @@ def show_problems(levels: Sequence[Level], metric: str, stem: str, layout: Layou
     from jfed import analysis
     from jfed.results.meaning import axis, score_name
 
-    names = [name for name in levels[0].setting if len({level.setting[name] for level in levels}) > 1]
+    common = [name for name in levels[0].setting if all(name in level.setting for level in levels)]
+    names = [name for name in common if len({level.setting[name] for level in levels}) > 1]
     if layout.folder is None or not 1 <= len(names) <= MOST_SIDES:
         return
     parts = [level.frame.assign(**{name: level.setting[name] for name in names}) for level in levels]

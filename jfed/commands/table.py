@@ -105,8 +105,11 @@ def show_tables(results: object, source: Path, settings: Settings, console: Cons
         many = layout.folder is not None and len(levels) > MOST_SHOWN
         printed = Console(quiet=True) if many else console
         if tune_over:
-            higher = choices.higher_is_better
-            tuned = [level.tuned(metric, tune_over, settings.tune_seeds, higher) for level in levels]
+            by = metric if results is None else settings.choices.metric[0]  # one choice for all tables of results
+            higher = settings.choices.of(by).higher_is_better
+            tuned = [level.tuned(by, tune_over, settings.tune_seeds, higher) for level in levels]
+            if by != metric:
+                tuned = [replace(one, notes=(f"Settings are chosen by {by}.", *one.notes)) for one in tuned]
             for level in levels:
                 files = show_ranking(level, tune_over, metric, choices, layout, printed, settings.tune_seeds)
                 tell(files, printed)
@@ -146,12 +149,13 @@ def _levels(
     results: object, source: Path, metric: str, settings: Settings, tune_over: tuple[str, ...]
 ) -> list[Level]:  # fmt: skip
     baseline = None if settings.choices.baseline == "all" else settings.choices.baseline
+    by = settings.choices.metric[0] if tune_over else ""
     together = tune_over + ((settings.over,) if settings.over else ())
     higher = False if settings.horizon is not None else settings.choices.of(metric).higher_is_better
     if results is None:
         return [of_csv(source, metric, baseline, settings.csv, higher, together)]
     words = [f"best_{name}" for name in tune_over] + ([f"over_{settings.over}"] if settings.over else [])
-    return of_results(results, metric, baseline, together, "_".join(words))
+    return of_results(results, metric, baseline, together, "_".join(words), by)
 
 
 def _named(results: Any, source: Path, settings: Settings, memory: Path | None) -> Settings:

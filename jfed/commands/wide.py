@@ -31,7 +31,7 @@ def wide_report(
         output: the command's output.
         console: where the tables are printed.
     """
-    names = [*study.settings, *over]
+    names = [name for name in (*study.settings, *over) if name in runs]
     if not names:
         return
     by_baseline: dict[str, dict[Any, pd.DataFrame]] = {}
@@ -41,7 +41,8 @@ def wide_report(
     for baseline, frames in by_baseline.items():
         if len(frames) > 1:
             where, named = _named(names, frames)
-            title = ", ".join([data, *where, f"T = {runs.num_rounds.iloc[0]}"])
+            rounds = runs.num_rounds.unique()
+            title = ", ".join([data, *where, *([f"T = {rounds[0]}"] if len(rounds) == 1 else [])])
             stem = f"_{baseline}" if len(by_baseline) > 1 else ""
             _tables(named, baseline, title, stem, runs.attrs.get("notes", ()), study, output, console)
             if targets:

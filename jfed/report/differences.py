@@ -67,8 +67,7 @@ def of_numbers(a: Path, b: Path) -> Table:
         ValueError: a file is damaged.
     """
     ours, theirs = load(a), load(b)
-    own = [name for name in (*settings(ours), *settings(theirs)) if name in ours.coords and name in theirs.coords]
-    swept = [name for name in dict.fromkeys(own) if name not in NAMED]
+    swept = [name for name in dict.fromkeys((*settings(ours), *settings(theirs))) if name not in NAMED]
     left, right = _scores(ours, swept), _scores(theirs, swept).drop(columns="scheme")
     keys = [name for name in (*NAMED, *swept) if name in left and name in right]
     both = left.merge(right, on=keys, suffixes=("\n", "\r"))
@@ -99,10 +98,13 @@ def of_numbers(a: Path, b: Path) -> Table:
 
 
 def _scores(found: Any, swept: list[str]) -> pd.DataFrame:
-    """Return each run's scheme, what tells it from others, and its scores; swept values are texts."""
+    """Return each run's scheme, what tells it from others, and its scores; swept values are texts, "" for none."""
     frame = pd.DataFrame({name: found[name].values for name in NAMED if name in found.coords})
-    frame = frame.assign(**{name: list(map(_text, found[name].values.tolist())) for name in swept})
-    frame.insert(0, "scheme", schemes(found, swept))
+    own = [name for name in swept if name in found.coords]
+    frame = frame.assign(**dict.fromkeys(swept, "")).assign(
+        **{name: list(map(_text, found[name].values.tolist())) for name in own}
+    )
+    frame.insert(0, "scheme", schemes(found, own))
     metrics = [str(n) for n, v in found.data_vars.items() if set(v.dims) in ({"run", "round"}, {"run", "eval_round"})]
     frame = pd.concat([frame, pd.DataFrame({metric: score(found, metric).values for metric in metrics})], axis=1)
     frame.attrs = {"metrics": metrics}

@@ -1,5 +1,6 @@
 """Renderings of a table: in a terminal, as CSV, Markdown, LaTeX and HTML."""
 
+import hashlib
 import itertools
 import re
 from html import escape
@@ -15,6 +16,7 @@ from jfed.report.escapes import latex, markdown
 from jfed.report.names import plain
 from jfed.report.tables import Table
 
+LONGEST = 150  # characters of a file's name, of which most systems allow 255
 _STYLE = """\
 :root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --line: #888888; --faint: #555555; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --paper: #161616; --line: #777777; --faint: #aaaaaa; } }
@@ -160,9 +162,13 @@ def _cell(tag: str, content: str, align: str) -> str:
 
 
 def file_stem(words: str) -> str:
-    """Return a name for a file, with dashes for blanks, brackets, slashes and the like."""
+    """Return a name for a file, with dashes for blanks, brackets, slashes and the like; a long one ends in a digest."""
     clean = re.sub(r"[^\w.+-]+", " ", words)
-    return re.sub(" ?_ ?", "_", clean).strip().replace(" ", "-")
+    stem = re.sub(" ?_ ?", "_", clean).strip().replace(" ", "-")
+    if len(stem) <= LONGEST:
+        return stem
+    digest = hashlib.sha256(words.encode()).hexdigest()[:8]
+    return f"{stem[: LONGEST - len(digest) - 1]}_{digest}"
 
 
 def write(table: Table, directory: str | Path, stem: str) -> dict[str, Path]:

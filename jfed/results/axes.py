@@ -55,7 +55,7 @@ def values(dataset: xr.Dataset, name: str) -> list[Any]:
     import pandas as pd
 
     column = dataset[name].values
-    return sorted(np.unique(column[~(np.asarray(pd.isna(column)) | (column == ""))]).tolist(), key=by_value)
+    return sorted(set(column[~(np.asarray(pd.isna(column)) | (column == ""))].tolist()), key=by_value)
 
 
 def by_value(value: Any) -> tuple[bool, float, str]:

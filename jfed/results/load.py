@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import os
@@ -13,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jfed.core.errors import ConfigError, shown, unknown
-from jfed.results import alike, axes, index, parts, sound, store
+from jfed.results import alike, index, parts, sound, store
+from jfed.results.levels import IDENTITY
+from jfed.results.levels import STANDARD as STANDARD
+from jfed.results.levels import part as part
+from jfed.results.levels import settings as settings
+from jfed.results.levels import swept as swept
 from jfed.results.meaning import describe
 from jfed.results.whole import SEEDS, Row, assemble
 
@@ -60,8 +64,8 @@ def load(path: str | Path) -> xr.Dataset:
     rows = read_rows(known, named, have=known.parts)
     new = [assemble(_last(rows, out))] if rows else []
     older = _read_older([file for file in files if file.suffix == ".nc"])
-    for file, part in older.items():
-        if {"method", "mode", "seed"} - set(part.coords):
+    for file, unit in older.items():
+        if {"method", "mode", "seed"} - set(unit.coords):
             raise ValueError(f"{file} is no result of jfed.")
     return new[0] if new and not older else describe(combine([*new, *older.values()]))
 
@@ -132,15 +136,15 @@ def combine(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     import xarray as xr
 
     parts = _as_wide(parts)
-    names = {name: part[name].dtype for part in parts for name in part.coords if part[name].dims == ("run",)}
+    names = {name: unit[name].dtype for unit in parts for name in unit.coords if unit[name].dims == ("run",)}
     filled = []
-    for part in parts:
+    for unit in parts:
         missing = {
-            name: ("run", np.full(part.sizes["run"], np.nan if dtype.kind in "fiu" else ""))
+            name: ("run", np.full(unit.sizes["run"], np.nan if dtype.kind in "fiu" else ""))
             for name, dtype in names.items()
-            if name not in part.coords
+            if name not in unit.coords
         }
-        filled.append(part.assign_coords(missing))
+        filled.append(unit.assign_coords(missing))
     whole: Any = xr.concat(
         filled, dim="run", join="outer", data_vars="all", coords="different", compat="equals",
         combine_attrs="drop_conflicts",
@@ -165,17 +169,6 @@ def _as_wide(parts: Sequence[xr.Dataset]) -> Sequence[xr.Dataset]:
     return parts
 
 
-def part(dataset: xr.Dataset, rows: np.ndarray) -> xr.Dataset:
-    """Return some runs, without the clients that none of them has."""
-    chosen = dataset.isel(run=rows)
-    missing = chosen["times_selected"].isnull().values.all(0)
-    chosen = chosen.isel(client=np.flatnonzero(~missing))
-    filled = [
-        str(n) for n, v in chosen.data_vars.items() if "client" in v.dims and v.dtype.kind == "f" and n not in REAL
-    ]
-    return chosen.assign({n: chosen[n].astype(np.int32) for n in filled if not chosen[n].isnull().any()})
-
-
 def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
     """Return a label for each run: its method, marked if it is an oracle or was run in several modes.
 
@@ -196,39 +189,6 @@ def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
 
 
 ENDINGS = (".npz", ".nc")
-REAL = ("client_loss", "client_accuracy")  # variables by client that are not whole numbers
-IDENTITY = ("run_id", "setting", "varied", "precision", "versions", "config")
-STANDARD = ("method", "mode", "oracle", *SEEDS, *IDENTITY)
-
-
-def swept(dataset: xr.Dataset) -> list[tuple[dict[str, Any], np.ndarray]]:
-    """Return the levels of the settings that vary between runs, beside scheme and seed, each with its runs.
-
-    A scheme without a setting (such as eta, in a sweep of E3CS beside uniform) is in each of the setting's levels.
-    """
-    import pandas as pd
-
-    names = settings(dataset)
-    values = {name: dataset[name].values for name in names}
-    lacks = {name: np.asarray(pd.isna(column)) | (column == "") for name, column in values.items()}
-    known = [axes.values(dataset, name) for name in names]
-    levels = []
-    for level in itertools.product(*known):
-        has = {name: values[name] == value for name, value in zip(names, level, strict=True)}
-        rows = np.ones(dataset.sizes["run"], bool)
-        for name in names:
-            rows &= has[name] | lacks[name]
-        if all((rows & has[name]).any() for name in names):  # only combinations that were run
-            levels.append((dict(zip(names, level, strict=True)), np.flatnonzero(rows)))
-    return levels
-
-
-def settings(dataset: xr.Dataset) -> list[str]:
-    """Return the names of the coordinates that vary between runs, beside scheme and seed."""
-    import pandas as pd
-
-    names = [str(n) for n, c in dataset.coords.items() if c.dims == ("run",) and n not in STANDARD]
-    return [name for name in names if len(pd.unique(pd.Series(dataset[name].values))) > 1]
 
 
 def score(dataset: xr.Dataset, metric: str) -> xr.DataArray:
@@ -283,6 +243,11 @@ def tidy(
     for name, values in metrics.items():
         frame[name] = np.where(failed, np.nan, values.values) if failed.any() else values.values
     return frame.assign(**company(dataset))
+
+
+def shares_seeds(dataset: xr.Dataset) -> bool:
+    """Return whether runs share seeds of data, model or environment with other ones, and are not independent."""
+    return any(name in company(dataset) for name in SEEDS[1:])
 
 
 def company(dataset: xr.Dataset) -> dict[str, np.ndarray]:

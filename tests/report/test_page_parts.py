@@ -108,6 +108,42 @@ def test_a_sweep_is_ranked_and_drawn_by_its_number_of_settings():
     assert "Without both settings: uniform" in picture.caption
 
 
+def test_a_scheme_alone_on_many_problems_says_how_it_was_chosen():
+    parts = [
+        swept("selector.eta", {"e3cs": [0.1, 1]}, e3cs=rate).assign_coords(k=k) for k, rate in ((2, 0.2), (3, 0.6))
+    ]
+    import xarray as xr
+
+    whole = xr.concat([part.assign_coords(k=("run", [int(part["k"])] * 6)) for part in parts], "run", data_vars="all")
+    levels = of_results(whole, (), None)
+    (part,) = verdicts.tables(levels, {}, None)
+    assert "Chosen: e3cs eta 1.0." in part.blocks[0].table.notes and len(part.blocks[0].table.rows) == 2
+    assert any("biased towards looking good" in note for note in part.blocks[0].table.notes)
+
+
+def test_runs_that_share_seeds_are_not_taken_for_independent():
+    data = results({"uniform": 0.5, "fedcs": 0.7}, seeds=10)
+    seed = data["seed"].values
+    crossed = {"data_seed": seed, "model_seed": seed // 5, "environment_seed": seed % 5}
+    data = data.assign_coords({name: ("run", values) for name, values in crossed.items()})
+    (level,) = of_results(data, (), "uniform")
+    picture = curves.pictures(level, {"uniform": 0, "fedcs": 1})[0]
+    assert "one line per seed, since runs share seeds" in picture.caption and "Band" not in picture.caption
+    told = clients.evenness(level).data.set_index(["scheme", "statistic"]).loc[("uniform", "Gini of selections")]
+    alone = clients.evenness(of_results(data.drop_vars(list(crossed)), (), "uniform")[0]).data
+    own = alone.set_index(["scheme", "statistic"]).loc[("uniform", "Gini of selections")]
+    assert told["mean"] == own["mean"] and told["high"] - told["low"] > own["high"] - own["low"]
+
+
+def test_a_failed_run_leaves_its_cell_of_the_map_blank():
+    points = [(eta, b, seed) for eta in (0.1, 1.0) for b in (0, 1) for seed in (0, 1)]
+    frame = pd.DataFrame([("e3cs", *point, 5.0) for point in points], columns=["scheme", "eta", "b", "seed", "x"])
+    frame.loc[1, "x"] = np.nan
+    (picture,) = sweeps._figures(frame, ("eta", "b"), "x", {"e3cs": 0}, "", {})
+    (cells,) = [r.data_source.data for r in picture.model.renderers]
+    assert np.isnan(cells["mean"]).sum() == 1 and "Blank: a run has failed." in picture.caption
+
+
 def test_of_the_problem_one_or_two_settings_are_drawn():
     data = swept("cohort_size", {"uniform": [2, 4], "e3cs": [2, 4]}, uniform=0.5, e3cs=0.6)
     marks = {"uniform": 0, "e3cs": 1}

@@ -66,6 +66,28 @@ def test_combinations_that_were_never_run_are_no_levels():
     assert [level for level, _ in load.swept(whole)] == [{"k": 2, "d": 5}, {"k": 3, "d": 6}]
 
 
+def test_runs_that_lack_a_setting_which_all_others_of_their_kind_vary_are_levels_too():
+    cell = [made("a", rates=rates) for rates in (1.0, 2.0)]
+    whole = load.combine([*cell, made("a", world="other", size=5), made("b", world="other", size=5)])
+    levels = load.swept(whole)
+    assert [level for level, _ in levels] == [
+        {"world": "w", "rates": 1.0}, {"world": "w", "rates": 2.0}, {"world": "other", "size": 5.0}
+    ]  # fmt: skip
+    assert sorted(row for _, rows in levels for row in rows) == list(range(8))
+
+
+def test_a_part_ends_with_its_longest_run_and_has_its_own_evaluations():
+    short, long = made("a", rounds=3, T=3), made("a", rounds=6, T=6).assign_coords(eval_round=[4, 6])
+    whole = load.combine([one.assign(times_selected=(("run", "client"), np.ones((2, 1)))) for one in (short, long)])
+    assert whole.sizes["round"] == 6 and whole["eval_round"].values.tolist() == [1, 3, 4, 6]
+    first, second = (load.part(whole, rows) for _, rows in load.swept(whole))
+    assert first.sizes["round"] == 3 and first["eval_round"].values.tolist() == [1, 3]
+    assert second.sizes["round"] == 6 and second["eval_round"].values.tolist() == [4, 6]
+    assert first["test_loss"].notnull().all() and second["num_succeeded"].values[:, -1].tolist() == [0, 1]
+    broken = second.assign(test_loss=second["test_loss"].where(second["eval_round"] < 6))
+    assert load.part(broken, np.arange(2))["eval_round"].values.tolist() == [4, 6]  # its models broke, and that is seen
+
+
 def test_scores():
     assert load.score(made(), "num_succeeded").values.tolist() == [0, 3]
     assert load.score(made(), "test_loss").values.tolist() == [0.5, 1.5]

@@ -11,7 +11,7 @@ import numpy as np
 
 from jfed.report.page.parts import Code, Part, Prose
 from jfed.report.page.settings import Known, Origin
-from jfed.results import load
+from jfed.results import axes, load
 
 MOST_POINTS = 300  # that are written out
 NAMES = {"jfed.config.Config": "jfed.Config", "jfed.config.Training": "jfed.Training"}
@@ -34,7 +34,7 @@ def parts(results: Any, about: Origin, known: Mapping[str, Known]) -> list[Part]
 
 def _points(results: Any, about: Origin) -> list[tuple[Mapping[str, Any], dict[str, Any]]]:
     """Return config and coordinates of each point of the results."""
-    names = ["method", "mode", *load.settings(results)]
+    names = ["method", "mode", *dict.fromkeys((*load.settings(results), *axes.paths(results)))]
     found: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {}
     columns = {name: results[name].values.tolist() for name in names}
     for i, digest in enumerate(results["config"].values.tolist()):

@@ -17,6 +17,7 @@ from jfed.report.page.levels import Level, num_rounds, of_clients
 from jfed.report.page.parts import Picture
 from jfed.report.page.style import ROW, axes, color_bar, role, shades, source
 from jfed.report.tables import Table
+from jfed.results import load, sound
 from jfed.stats.numerals import decimals_for, format_number
 
 MOST_CELLS = 120  # columns of the map of selections
@@ -98,7 +99,8 @@ def _classes(level: Level, configs: Mapping[str, Mapping[str, Any]], own: np.nda
 
 def evenness(level: Level) -> Table:
     """Return a table of how evenly clients are selected and, after training, served by the final model."""
-    runs, frame = level.runs, level.frame[["scheme", "seed"]].copy()
+    runs = level.runs
+    frame = level.frame[["scheme", *(name for name in load.SEEDS if name in level.frame)]].copy()
     rounds = num_rounds(runs)
     counts = runs["times_selected"].values.astype(float)
     columns: dict[str, Any] = {
@@ -110,7 +112,8 @@ def evenness(level: Level) -> Table:
     }
     for name, higher, words in (("client_accuracy", True, "accuracy"), ("client_loss", False, "loss")):
         if name in runs:
-            found = fairness(runs[name].values, higher_is_better=higher)
+            of_runs = np.where(sound.failed(runs)[:, None], np.nan, runs[name].values)
+            found = fairness(of_runs, higher_is_better=higher)
             columns |= {
                 f"{words}, mean of clients": found["mean"],
                 f"{words}, worst tenth": found["worst10"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from scipy import special
 from jfed.report.page.levels import Level
 from jfed.report.page.parts import Picture
 from jfed.report.page.style import axes, color, dash, role, source
+from jfed.results import load
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -56,9 +58,10 @@ def pictures(level: Level, marks: Mapping[str, int]) -> list[Picture]:
         marks: number of each scheme's mark.
     """
     names, left_out = _shown(level)
+    few = math.inf if load.shares_seeds(level.runs) else FEW_SEEDS
     labels = level.frame.scheme.to_numpy(str)
     return [
-        _picture(one, {name: one.values[labels == name] for name in names}, marks, left_out)
+        _picture(one, {name: one.values[labels == name] for name in names}, marks, left_out, few)
         for one in _quantities(level.runs)
     ]
 
@@ -123,7 +126,9 @@ def thinned(points: int) -> tuple[np.ndarray, str]:
     return keep, f" Drawn are {len(keep)} of {points} points, evenly spaced; nothing is averaged between them."
 
 
-def _picture(about: Curves, curves: Mapping[str, np.ndarray], marks: Mapping[str, int], left_out: str) -> Picture:
+def _picture(
+    about: Curves, curves: Mapping[str, np.ndarray], marks: Mapping[str, int], left_out: str, few: float
+) -> Picture:
     keep, how = thinned(len(about.x))
     made = axes(about.xlabel, about.ylabel)
     sizes = sorted({len(values) for values in curves.values()})
@@ -132,27 +137,28 @@ def _picture(about: Curves, curves: Mapping[str, np.ndarray], marks: Mapping[str
         look: dict[str, Any] = {"tags": role(color(marks[name]), marks[name])}
         values = np.where(np.isfinite(values), values, np.nan).astype(float)[:, keep]
         columns = {about.xlabel: about.x[keep], "mean": values.mean(0)}
-        has_band = len(values) >= FEW_SEEDS
+        has_band = len(values) >= few
         if has_band:
             _, columns["low"], columns["high"] = band(values, about.limits)
         data = source(name, columns)
-        if 1 < len(values) < FEW_SEEDS:
+        if 1 < len(values) < few:
             each = source("", {"x": [about.x[keep]] * len(values), "y": list(values.astype(np.float32))})
             made.add_glyph(each, MultiLine(xs="x", ys="y", line_width=0.8, line_alpha=0.5), **look)
         if has_band:
             made.add_glyph(data, VArea(x=about.xlabel, y1="low", y2="high", fill_alpha=faint), **look)
         line = Line(x=about.xlabel, y="mean", line_width=2, line_dash=dash(marks[name]))
         made.add_glyph(data, line, name=name, **look)
-    return Picture(about.title, _caption(sizes, curves.values()) + how + left_out, made, about.name, tuple(curves))
+    return Picture(about.title, _caption(sizes, curves.values(), few) + how + left_out, made, about.name, tuple(curves))
 
 
-def _caption(sizes: Sequence[int], curves: Iterable[np.ndarray]) -> str:
+def _caption(sizes: Sequence[int], curves: Iterable[np.ndarray], few: float) -> str:
     count = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     text = "One seed." if sizes[-1] == 1 else f"Thick: mean over {count} seeds."
-    if sizes[-1] >= FEW_SEEDS:
+    if sizes[-1] >= few:
         text += " Band: pointwise 95 % t interval of the mean, cut to what is possible."
-    if sizes[0] < FEW_SEEDS and sizes[-1] > 1:
-        text += f" Thin: one line per seed, since {FEW_SEEDS} seeds or more are needed for a band."
+    if sizes[0] < few and sizes[-1] > 1:
+        why = "runs share seeds" if few == math.inf else f"{FEW_SEEDS} seeds or more are needed for a band"
+        text += f" Thin: one line per seed, since {why}."
     if not all(np.isfinite(values).all() for values in curves):
         text += " A curve ends, or has a gap, where one of its runs has no value."
     return text

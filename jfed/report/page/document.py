@@ -41,6 +41,7 @@ def write_report(
     metrics: Sequence[str] = (),
     baseline: str | None = "uniform",
     tune_seeds: Sequence[int] = (),
+    tuned_by: str | None = None,
     choices: Mapping[str, Mapping[str, Any]] | None = None,
     known: Mapping[str, Any] | None = None,
     claims: Table | None = None,
@@ -56,6 +57,7 @@ def write_report(
         baseline: method that the others are compared with; all pairs are, if it is None or was not run.
         tune_seeds: seeds on which each scheme's best point of a sweep of schemes' settings is chosen, the others report
             it; without them all seeds do both, and nothing is judged.
+        tuned_by: score by which they are chosen, by default the primary one.
         choices: further arguments of `compare`, by score.
         known: `Known` settings by class and name, such as "jfed.config.Config.num_clients".
         claims: table of verdicts on published claims.
@@ -75,10 +77,11 @@ def write_report(
     about, known = settings.origin(out, home), known or {}
     with_baseline = baseline if baseline in results["method"].values.astype(str) else None
     choices = choices or {}
-    higher = choices.get(metrics[0], {}).get("higher_is_better") if metrics else None
-    levels = of_results(results, metrics, with_baseline, tune_seeds, higher)
+    first = tuned_by or next(iter(metrics), "")
+    higher = choices.get(first, {}).get("higher_is_better")
+    levels = of_results(results, metrics, with_baseline, tune_seeds, tuned_by, higher)
     found, marks = verdicts.compared(levels, choices), _marks(levels)
-    problems = [name for name in load.settings(results) if name not in {k for one in levels for k in one.frame}]
+    problems = [*dict.fromkeys(name for level in levels for name in level.problem)]
     sections = [
         Section("verdicts", "In words", tuple(verdicts.in_words(levels, found))),
         Section("settings", "What was run", (Part("", (settings.facts(results, about),)),

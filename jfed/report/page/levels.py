@@ -20,6 +20,7 @@ from jfed.comparisons.tuning import choose
 from jfed.report.page.words import number
 from jfed.results import axes, load
 from jfed.results.alike import COLUMNS
+from jfed.results.meaning import score_name
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,6 +41,8 @@ class Level:
         knobs: swept settings of the schemes.
         swept: the rows of all their values, of which the frame has each scheme's best; None without knobs.
         tune_seeds: seeds that chose them; none if all seeds did.
+        tuned_by: score by which they were chosen.
+        problem: the problem's swept settings.
         family: words that tell its tables from others of the same results, as `jfed table` has them.
         notes: notes on the runs.
         runs: Dataset of the runs, in the order of the frame; None for a CSV file.
@@ -52,6 +55,8 @@ class Level:
     knobs: tuple[str, ...] = ()
     swept: pd.DataFrame | None = field(default=None, compare=False)
     tune_seeds: tuple[int, ...] = ()
+    tuned_by: str = ""
+    problem: Mapping[str, Any] = field(default_factory=dict)
     family: str = ""
     notes: tuple[str, ...] = ()
     runs: Any = field(default=None, compare=False)
@@ -72,7 +77,7 @@ class Level:
 
 def of_results(
     results: xr.Dataset, metrics: Sequence[str], baseline: str | None, tune_seeds: Sequence[int] = (),
-    higher_is_better: bool | None = None,
+    tuned_by: str | None = None, higher_is_better: bool | None = None,
 ) -> list[Level]:  # fmt: skip
     """Return the levels of results.
 
@@ -81,10 +86,13 @@ def of_results(
         metrics: scores to compare; by default those that differ between runs, accuracy first.
         baseline: method with which the others are compared; None compares all pairs.
         tune_seeds: seeds on which the knobs are chosen, the others report; without them all seeds do both.
-        higher_is_better: direction of the primary score, if its name does not say it.
+        tuned_by: score by which they are chosen, by default the primary one.
+        higher_is_better: direction of that score, if its name does not say it.
     """
     knobs = axes.of_schemes(results, load.settings(results))
-    scores: dict[str, Any] = {name: load.score(results, name) for name in metrics or _default(results)}
+    named = list(metrics or _default(results))
+    by = tuned_by or named[0]
+    scores: dict[str, Any] = {name: load.score(results, name) for name in dict.fromkeys((*named, by))}
     if not metrics and results.sizes["client"] > 1:
         scores[JAIN] = results["num_selected"][:, 0].copy(data=of_clients(jain, results["times_selected"].values))
     levels = []
@@ -94,8 +102,9 @@ def of_results(
         own_knobs = tuple(name for name in knobs if len(axes.values(part, name)) > 1)
         swept, notes = None, ()
         if own_knobs:
-            choice = choose(frame, next(iter(scores)), own_knobs, tune_seeds or None, higher_is_better)
+            choice = choose(frame, by, own_knobs, tune_seeds or None, higher_is_better)
             swept, frame, notes = frame, choice.of(frame), (choice.note, *choice.settings())
+            notes += (f"Settings are chosen by {score_name(by)}.",) if by != named[0] else ()
             part, frame = load.part(part, frame.index.to_numpy()), frame.reset_index(drop=True)
         own = frame.scheme[part["method"].values.astype(str) == baseline].unique()
         data = ", ".join(sorted(set(part["dataset"].values.astype(str)))).replace("none", "no training")
@@ -104,11 +113,13 @@ def of_results(
             Level(
                 title=", ".join(f"{name} = {number(value)}" for name, value in told.items()),
                 frame=frame,
-                metrics=tuple(scores),
+                metrics=tuple(name for name in scores if name in (*named, JAIN)),
                 baseline=str(own[0]) if len(own) == 1 else baseline,
                 knobs=own_knobs,
                 swept=swept,
                 tune_seeds=tuple(tune_seeds),
+                tuned_by=by,
+                problem=told,
                 family=", ".join([data, *(f"{name} = {value}" for name, value in told.items() if name != "dataset")]),
                 notes=notes,
                 runs=part,
@@ -140,6 +151,6 @@ def _default(results: xr.Dataset) -> list[str]:
 
 
 def plain_columns(level: Level) -> pd.DataFrame:
-    """Return scheme, seed, knobs and scores of each run, which is the table of runs to download."""
+    """Return scheme, seed, settings and scores of each run, which is the table of runs to download."""
     frame = level.frame if level.swept is None else level.swept
-    return frame.drop(columns=[name for name in COLUMNS if name in frame])
+    return frame.drop(columns=[name for name in COLUMNS if name in frame]).assign(**level.problem)

@@ -51,7 +51,7 @@ def dash(series: int) -> Any:
 
 def shades(column: str, low: float, high: float) -> tuple[Any, LinearColorMapper]:
     """Return the colour of a cell by a column of numbers, also for its line, lest a seam shows; and its mapper."""
-    mapper = LinearColorMapper(palette=Cividis256, low=low, high=high)
+    mapper = LinearColorMapper(palette=Cividis256, low=low, high=high, nan_color="#00000000")
     return {"field": column, "transform": mapper}, mapper
 
 

@@ -41,14 +41,14 @@ def parts(
     metric = levels[0].metrics[0]
     if any(level.knobs for level in levels):
         made = [
-            Part(level.title, _of_knobs(level, marks, choices.get(metric, {})), folded=i > 0)
+            Part(level.title, _of_knobs(level, marks, choices.get(level.tuned_by, {})), folded=i > 0)
             for i, level in enumerate(levels[:MOST_PARTS])
         ]
         return [part for part in made if part.blocks]
     if not problems:
         return []
     frames = [level.frame.assign(**{name: level.runs[name].values for name in problems}) for level in levels]
-    whole = pd.concat(frames, ignore_index=True)
+    whole = pd.concat(frames, ignore_index=True).drop_duplicates(["scheme", "seed", *problems])
     names = tuple(name for name in problems if len(_values(whole, name)) > 1)
     if len(names) > MOST_SIDES:
         return [Part("", (Prose((f"Swept: {', '.join(names)}. Figures are for one or two problem settings.",)),))]
@@ -60,7 +60,7 @@ def _of_knobs(level: Level, marks: Mapping[str, int], choices: Mapping[str, Any]
     if level.swept is None:
         return ()
     frame: Any = level.swept
-    metric = level.metrics[0]
+    metric = level.tuned_by
     if level.tune_seeds:
         frame = frame[frame["seed"].isin(level.tune_seeds)]
     ranking = rank(frame, metric, level.knobs, **of_ranking(choices))
@@ -86,12 +86,15 @@ def _figures(
         for scheme, part in frame.groupby("scheme", sort=False)
         if not _lacks(part, names[0]).any() and not _lacks(part, names[1]).any()
     }
-    means = {scheme: part.groupby(list(names))[metric].mean() for scheme, part in list(having.items())[:MOST_MAPS]}
+    means = {
+        scheme: part.groupby(list(names))[metric].agg(lambda own: own.mean(skipna=False))  # a failed run has no mean
+        for scheme, part in list(having.items())[:MOST_MAPS]
+    }
     values = np.concatenate([one.to_numpy(float) for one in means.values()]) if means else np.zeros(0)
     ends = (float(np.nanmin(values, initial=np.inf)), float(np.nanmax(values, initial=-np.inf)))
     more = f" The first {MOST_MAPS} of {len(having)} schemes are drawn." if len(having) > MOST_MAPS else ""
     others = [
-        f"{scheme} {part[metric].mean():.4g}" for scheme, part in frame.groupby("scheme", sort=False)
+        f"{scheme} {part[metric].mean(skipna=False):.4g}" for scheme, part in frame.groupby("scheme", sort=False)
         if scheme not in having
     ]  # fmt: skip
     more += f" Without both settings: {', '.join(others)}." if others else ""
@@ -165,5 +168,6 @@ def _map(
     made.add_layout(color_bar(mapper, "mean"), "right")
     tips = [(name, f"@{{{name}}}") for name in names] + [("mean", "@mean{0.[0000]}")]
     made.add_tools(HoverTool(renderers=[drawn], tooltips=tips))
-    caption = f"Mean over seeds; the maps of all schemes share their colours.{more}"
+    blank = " Blank: a run has failed." if mean.isna().any() else ""
+    caption = f"Mean over seeds; the maps of all schemes share their colours.{blank}{more}"
     return Picture(f"{scheme}: {score_name(metric)}", caption, made, file_stem(f"sweep {metric} {scheme} {title}"))

@@ -83,7 +83,7 @@ def tables(levels: Sequence[Level], found: Found, memory: Path | None) -> list[P
         found: from `compared`.
         memory: folder that belongs to the results, where looks are remembered; None to remember nothing.
     """
-    if len(levels) > 1 and all(len(level.schemes) == 1 for level in levels):
+    if len(levels) > 1 and len({level.schemes for level in levels}) == 1 == len(levels[0].schemes):
         return [Part("", tuple(_of_problems(levels, metric) for metric in levels[0].metrics))]
     parts = []
     for i, level in enumerate(levels):
@@ -106,7 +106,8 @@ def _of_problems(levels: Sequence[Level], metric: str) -> Grid:
     """Return the table of a single scheme, with a row for each problem."""
     rows = [level.frame.assign(scheme=level.title) for level in levels]
     made = summary_table(summarise(pd.concat(rows), metric), f"{capital(score_name(metric))}, {levels[0].schemes[0]}")
-    return Grid(replace(made, columns=("problem", *made.columns[1:])))
+    notes = dict.fromkeys(note for level in levels for note in level.notes)
+    return Grid(replace(made, columns=("problem", *made.columns[1:]), notes=(*made.notes, *notes)))
 
 
 def _notes(level: Level, several: int) -> tuple[str, ...]:
