@@ -61,12 +61,12 @@ def plain_pdf(monkeypatch):
 
     No other process does it, since it would not know and takes as long to start. There is no page either.
     """
-    from jfed.commands import report
+    from jfed.commands import page
     from jfed.report.figures import savers, style
 
     monkeypatch.setitem(style.RC, "pdf.fonttype", 3)
     monkeypatch.setattr(savers, "MOST", 0)
-    monkeypatch.setattr(report, "tell", lambda *_, **__: None)
+    monkeypatch.setattr(page, "tell", lambda *_, **__: None)
 
 
 @pytest.fixture(autouse=True)

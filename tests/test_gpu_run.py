@@ -165,6 +165,16 @@ def test_answers_in_other_company_are_compared(tmp_path):
 # ------------------------------------------------------------------------------------------------ from end to end
 
 
+@pytest.mark.check
+def test_experiments_are_imported_without_what_a_bare_machine_lacks(tmp_path):
+    for name in LACKING:
+        (tmp_path / f"{name}.py").write_text("raise ModuleNotFoundError(f'there is no {__name__}', name=__name__)")
+    code = "import experiments.shared.training, experiments.e3cs_tables, jfed.commands.page; print('all')"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "all\n"), done.stderr
+
+
 @pytest.mark.proof
 def test_everything_at_a_tiny_size_on_a_bare_machine(tmp_path):
     """A copy of the tree, a plain start from another folder, and none of the packages that such a machine lacks."""

@@ -7,8 +7,6 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from tyro.conf import arg
-
 VALUES = {str: "STR", int: "INT", float: "FLOAT", Path: "PATH", bool: "{True,False}"}
 
 
@@ -19,6 +17,8 @@ def plain(settings: type[Any]) -> None:
     Args:
         settings: dataclass of the command's flags; the groups and subcommands in it are changed as well.
     """
+    from tyro.conf import arg
+
     for kind in filter(dataclasses.is_dataclass, settings.__mro__):
         own = kind.__annotations__
         for field in dataclasses.fields(kind):

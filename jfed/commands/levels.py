@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jfed.commands.reading import Reading
 from jfed.core.errors import require
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from jfed.commands.reading import Reading
 
 MOST_SHOWN = 12  # settings of the problem that are shown one by one
 LONGEST = 100  # characters of a file's name, before what tables and figures add
@@ -50,7 +51,7 @@ def of_csv(
     path: Path,
     metric: str,
     baseline: str | None,
-    reading: Reading,
+    reading: "Reading",
     higher_is_better: bool | None,
     apart: tuple[str, ...],
 ) -> Level:

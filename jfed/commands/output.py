@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from jfed.analysis import Comparisons, Table, comparisons_table, to_terminal, write
-from jfed.commands import report
+from jfed.commands import page
 from jfed.report.figures.savers import Savers
 from jfed.report.formats import file_stem
 from jfed.report.kept import keep
@@ -99,7 +99,7 @@ class Output:
         for folder in results or [self.out]:
             if (folder / "results").is_dir():
                 keep(self.tables, folder)
-                report.tell(folder, console, tune_seeds=tune_seeds, tuned_by=tuned_by)
+                page.tell(folder, console, tune_seeds=tune_seeds, tuned_by=tuned_by)
 
 
 def _naturally(stem: str) -> list[tuple[bool, int, str]]:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from tyro.constructors import PrimitiveConstructorSpec
-
 from jfed.core.errors import ConfigError, require
 
 HOW = "give how many (30), which ones (0 1 5) or a range (0:30)"
@@ -19,10 +17,16 @@ def _write(seeds: Any) -> list[str]:
     return [str(seed) for seed in seeds] if isinstance(seeds, tuple) else [str(seeds)]
 
 
-Seeds = Annotated[
-    int | str | tuple[Any, ...] | None,
-    PrimitiveConstructorSpec("*", "N | SEED SEED ... | FROM:TO", _read, lambda given: True, _write),
-]
+def _words() -> Any:
+    """Return how tyro reads the flag; None on a machine without tyro, which has no command line."""
+    try:
+        from tyro.constructors import PrimitiveConstructorSpec
+    except ImportError:
+        return None
+    return PrimitiveConstructorSpec("*", "N | SEED SEED ... | FROM:TO", _read, lambda given: True, _write)
+
+
+Seeds = Annotated[int | str | tuple[Any, ...] | None, _words()]
 """The type of the flag: a number of seeds, a range as text, several seeds, or None for a preset's."""
 
 

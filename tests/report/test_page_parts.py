@@ -12,7 +12,7 @@ from scipy import stats
 
 import jfed
 from jfed.analysis import jain
-from jfed.commands import report
+from jfed.commands import page
 from jfed.commands.meanings import known
 from jfed.commands.output import Output
 from jfed.config import canonical, digest
@@ -288,5 +288,5 @@ def test_mistakes_are_one_sentence(told, arguments, sentence):
 def test_a_page_that_cannot_be_made_ends_no_experiment(tmp_path):
     (tmp_path / "results").mkdir()
     said = io.StringIO()
-    report.tell(tmp_path, Console(file=said, width=20))
+    page.tell(tmp_path, Console(file=said, width=20))
     assert said.getvalue().startswith(f"Report   none: There are no results in {tmp_path}")
