@@ -110,7 +110,7 @@ SAMPLES = 500
 RENAMED = {"missing": "average_over", "returns": "final_model"}
 PAIRS = "partition_options"
 EXAMPLES = {PAIRS: "names with numbers, such as {'min_samples': 20} or (('min_samples', 20),)"}
-HOW_TO_TRAIN = "set training=jfed.Training(...) in Python or use the command of an experiment that trains"
+HOW_TO_TRAIN = "set training=jfed.Training(...) in Python, or name a data set with --dataset"
 
 
 def _say_renamed(old: str) -> None:

@@ -170,6 +170,12 @@ def _ready(
     return _renamed(points, found), found
 
 
+def _renaming(point: Point, names: Sequence[str], paths: Iterable[str]) -> str:
+    """Return the swept settings that take the number out of one of the names."""
+    own = [p for p in paths if configs.has(point.config, p) and any(catalog.swept_name(n, p) != n for n in names)]
+    return ", ".join(own)
+
+
 def _renamed(points: Sequence[Point], paths: Iterable[str]) -> list[Point]:
     """Return points whose schemes are not called by the numbers that are swept."""
     made, before = [], {}
@@ -181,9 +187,8 @@ def _renamed(points: Sequence[Point], paths: Iterable[str]) -> list[Point]:
         key = tuple(sorted((k, v) for k, v in coords.items()))
         if new != name or key in before:
             other = before.get(key, name)
-            require(
-                other == name, f"{other} and {name} are the same scheme once {', '.join(paths)} is swept: list one."
-            )
+            cause = _renaming(point, (other, name), paths)
+            require(other == name, f"{other} and {name} are the same scheme once {cause} is swept: list one.")
         before[key] = name
         made.append(Point(point.config, coords))
     return made

@@ -15,7 +15,7 @@ from tools.gpu import agreement, stages, supervise, tars
 from tools.gpu.stages import Place, Stage
 
 ROOT = Path(__file__).parents[1]
-LACKING = ("tyro", "h5netcdf", "pooch", "tensorflow_datasets", "beartype", "hypothesis")
+LACKING = ("tyro", "bokeh", "h5netcdf", "pooch", "tensorflow_datasets", "beartype", "hypothesis")
 
 
 # -------------------------------------------------------------------------------------------------- the stages

@@ -70,7 +70,7 @@ DOORS = {
         "The point called 'uniform' (faithful) is e3cs-0.5, which its name does not say: call it 'e3cs-0.5', or",
     ),
     "two names of one number": (
-        lambda: jfed.product(jfed.methods(BASE, ["e3cs-0", "e3cs-0.5"]), {"selector.quota": [0.1]}),
+        lambda: jfed.product(jfed.methods(BASE, ["e3cs-0", "e3cs-0.5"]), {"selector.quota": [0.1], "cohort_size": [2]}),
         "e3cs-0 and e3cs-0.5 are the same scheme once selector.quota is swept: list one",
     ),
 }

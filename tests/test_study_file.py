@@ -65,7 +65,10 @@ def test_every_flag_comes_back_from_the_file_beside_the_results(tmp_path):
     path = studyfile.write(settings)
     assert path == tmp_path / "study.toml" and set(tomllib.loads(path.read_text())) == set(GIVEN)
     (tmp_path / "results").mkdir()
-    assert studyfile.read(path) == settings
+    whole = {"load": tuple(path.resolve() for path in GIVEN["load"]), "data_dir": str(Path("data").resolve())}
+    assert studyfile.read(path) == changed(settings, **whole)  # so that the file is right in any folder
+    mine = changed(settings, dataset="mine.npz")
+    assert studyfile.read(studyfile.write(mine)).training.dataset == str(Path("mine.npz").resolve())
     assert GIVEN.keys() | {"out"} == named(settings).keys()
     assert all(named(Settings())[name] != value for name, value in GIVEN.items())
 

@@ -59,6 +59,7 @@ def write(settings: Settings) -> Path:
     for group, name, value in flags(settings):
         if value is None or name == "out":
             continue
+        value = _anywhere(name, value)
         lines += [""] * (group != before) + [f"{name} = {json.dumps(value, default=str, ensure_ascii=False)}"]
         before = group
     path = settings.results.out / NAME
@@ -68,6 +69,14 @@ def write(settings: Settings) -> Path:
     except OSError as error:
         raise StorageError(f"The study's flags cannot be written to {path}: {error.strerror}.") from error
     return path
+
+
+def _anywhere(name: str, value: Any) -> Any:
+    """Return a flag's value with whole paths, so that the file is right in any folder."""
+    if name == "load":
+        return [str(path.resolve()) for path in value]
+    file = name == "data_dir" or (name == "dataset" and str(value).endswith(".npz"))
+    return str(Path(value).resolve()) if file else value
 
 
 def _typed(value: Any, hint: Any, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from jfed.comparisons.comparison import UNDECIDED
 from jfed.comparisons.ranking import BEST, RankedPoint, Ranking
 from jfed.report.digits import is_noise, without_noise
 from jfed.report.notes import PROCEDURES, TESTS
@@ -79,9 +80,12 @@ def _notes(ranking: Ranking, level: str, most_rows: int) -> tuple[str, ...]:
             notes.append("An interval of a worse point may contain 0: it is stricter than the test (Bonferroni).")
         if group:
             notes.append(f"Bold: {group} of {points} points, the best and those not shown to be worse.")
+        unsure = sum(row.standing in UNDECIDED for row in ranking.rows)
+        if unsure:
+            notes.append(f"{unsure} of the points have no verdict, and may be as good as the best.")
         notes.append(
             f"The best of {points} points looks better here than on other seeds, since these chose it: a claim about it"
-            " needs seeds of its own (--tune-seeds)."
+            " needs seeds of its own, as --tune-seeds leaves them."
         )
     if points > most_rows:
         notes.append(f"Shown: the first {most_rows} of {points} points. The CSV file has all.")

@@ -126,7 +126,11 @@ def _family(columns: Mapping[str, Comparisons], baseline: str) -> str:
         over = "each column by itself" if own else f"in families of {', '.join(map(str, sizes))} comparisons"
         over += ", so that the whole table has more false marks"
     several = any(row.verdict in UNDECIDED for one in found for row in one.rows)
-    unjudged = " ?: no verdict, for the seeds are too few, or runs failed or are missing." if several else ""
+    unjudged = (
+        " ?: no verdict: too few seeds, failed or missing runs, or a setting that these scores chose."
+        if several
+        else ""
+    )
     return (
         f"{BETTER}, bold: shown to be better than {baseline}; {WORSE}: shown to be worse; {'; '.join(rules)} {over}."
         f" No mark: no difference shown, which does not mean that there is none.{unjudged}"

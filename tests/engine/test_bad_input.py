@@ -65,7 +65,7 @@ SETTINGS = {
     "asks for losses": (
         {"selector": pow_d.Options()},
         "x asks clients for their loss, which a selection-only run does not have: set training=jfed.Training(...) in"
-        " Python or use the command of an experiment that trains, or leave the scheme out.",
+        " Python, or name a data set with --dataset, or leave the scheme out.",
     ),
     "an array of rates": (
         {"environment.success_rates": np.array([0.1, 0.9])},
