@@ -7,6 +7,9 @@ from jfed.comparisons.comparison import Comparisons
 from jfed.results.journal import Plan, look
 from jfed.stats.spending import inflation
 
+SAME = {"cep": "num_succeeded", "final_accuracy": "test_accuracy", "final_loss": "test_loss"}
+"""Columns of experiments' tables of runs that are scores of results under other names."""
+
 
 def remembered(
     folder: Path, comparisons: Comparisons, family: Sequence[str] = (), primary: str | None = None
@@ -21,11 +24,15 @@ def remembered(
     """
     seeds = max((row.n for row in comparisons.rows), default=0)
     words = [f"against {comparisons.baseline or 'all'}", comparisons.test, *family]
-    return shown(
+    named, notes = shown(
         folder, comparisons.metric, words, seeds, primary, comparisons.alpha,
         keeps_level=bool(comparisons.looks) or comparisons.anytime,
         num_comparisons=comparisons.family if comparisons.correction == "holm" else 1,
     )  # fmt: skip
+    metric = comparisons.metric
+    if SAME.get(named, named) == SAME.get(metric, metric):
+        return metric, notes
+    return named if metric in SAME else SAME.get(named, named), notes
 
 
 def shown(

@@ -17,6 +17,13 @@ def found(n, metric="accuracy", schemes=("base", "other"), **choices):
     return compare(pd.DataFrame(rows, columns=["scheme", "seed", metric]), metric, baseline="base", **choices)
 
 
+def test_an_experiments_name_of_a_score_and_the_scores_own_are_one_metric(tmp_path):
+    assert remembered(tmp_path, found(10, "cep"))[0] == "cep"  # the primary metric
+    assert remembered(tmp_path, found(10, "num_succeeded"))[0] == "num_succeeded"  # is the same
+    assert remembered(tmp_path, found(10, "final_accuracy"))[0] == "cep"
+    assert remembered(tmp_path, found(10, "test_accuracy"))[0] == "num_succeeded"  # which `jfed table` knows
+
+
 def test_looking_again_says_what_it_costs(tmp_path):
     assert remembered(tmp_path, found(10)) == ("accuracy", ())
     assert remembered(tmp_path, found(10)) == ("accuracy", ())  # the same table is no new look
