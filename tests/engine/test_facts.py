@@ -165,7 +165,7 @@ def test_a_projection_keeps_lengths_and_angles():
             ("loss_sq", "sketch"),
             3,
             None,
-            "Mine wants loss_sq, sketch .*: set training=jfed.Training.* or use the",
+            "Mine wants loss_sq, sketch .*: set training=jfed.Training.*, or name a data set",
         ),
         (("los",), 3, jfed.Training(), "unknown fact in `wants`: 'los'"),
         (("sketch",), 0, jfed.Training(), "A sketch must have at least one dimension, found sketch_size = 0"),
