@@ -92,7 +92,7 @@ def test_settings_that_do_not_exist():
         lambda: jfed.replace(SELECTION, {"num_rounds.x": 3}),
         "There is no setting 'num_rounds.x': the part before 'x' has no settings of its own.",
     )
-    nothing = "There is no setting 'training.batch_size' without training: set training=jfed.Training(...) in Python, or"
+    nothing = "There is no setting 'training.batch_size' without training: set training=jfed.Training(...) in Python"
     refused(lambda: jfed.replace(SELECTION, {"training.batch_size": 3}), nothing)
     for change in (jfed.product, jfed.sweep.changed, jfed.zipped):
         refused(lambda change=change: change(points(SELECTION, "uniform"), {"training.batch_size": [3]}), nothing)
