@@ -6,9 +6,10 @@ import pytest
 import xarray as xr
 from rich.console import Console
 
-from jfed.commands import levels, table
+from jfed.commands import table
 from jfed.commands.choices import Choices
 from jfed.commands.levels import LONGEST, of_results
+from jfed.results import load
 
 
 def results(ks=(2, 3), etas=(0.1, 0.5), seeds=5, **more):
@@ -77,4 +78,4 @@ def test_a_diverged_run_is_named_below_the_table():
     found["test_loss"] = (("run", "eval_round"), np.where(np.arange(30)[:, None] == 3, 1e3, 1.0))
     notes = [level.notes for level in of_results(found, "num_succeeded", "uniform", ("eta",))]
     assert notes[0][0].startswith("Diverged, and counted as failed: e3cs seeds 3 (the last test loss is above 88,")
-    assert notes[1] == () and levels.said_once({"world": "w", "environment": "w"}) == {"environment": "w"}
+    assert notes[1] == () and load.said_once({"world": "w", "environment": "w"}) == {"environment": "w"}

@@ -15,8 +15,8 @@ import jfed
 from experiments.shared.common import Output, _preset
 from jfed import cli
 from jfed.commands import table
-from jfed.commands.levels import said_once
 from jfed.report.formats import file_stem
+from jfed.results.load import said_once
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = [

@@ -15,7 +15,7 @@ Name = Annotated[str | None, arg(metavar="NAME")]
 
 @dataclass(frozen=True)
 class What:
-    """What is compared, and in which world.
+    """Choose what is compared, and in which world.
 
     Attributes:
         schemes: names that `jfed list` prints, with a number in place of NUMBER. The first is the baseline.
@@ -36,7 +36,7 @@ class What:
 
 @dataclass(frozen=True)
 class Learning:
-    """What the clients learn; with --dataset only. A flag that is not given keeps the default of the package.
+    """Describe what the clients learn; with --dataset only. A flag that is not given keeps the default of the package.
 
     Attributes:
         dataset: a name that `jfed list` prints (digits ships with jfed; for others see `jfed data get`), or FILE.npz
@@ -84,7 +84,7 @@ class Learning:
 
 @dataclass(frozen=True)
 class Amount:
-    """How much is computed.
+    """Set how much is computed.
 
     Attributes:
         num_rounds: rounds of each run, by default 2500, or with training 200.
@@ -122,7 +122,7 @@ class Further:
 
 @dataclass(frozen=True)
 class Results:
-    """What is shown, and where it is written.
+    """Choose what is shown, and where it is written.
 
     Attributes:
         metric: scores to compare, the primary one first; by default test_accuracy with training, else num_succeeded.

@@ -1,6 +1,5 @@
 """The tables that a command has to make: a frame of runs for each combination of swept settings, or a CSV file's."""
 
-import hashlib
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -90,8 +89,7 @@ def of_results(
         frame = load.tidy(part, own, keep=together)
         labels = frame.scheme[part["method"].values.astype(str) == baseline].unique()
         frame = frame.sort_values("scheme", key=lambda names: ~names.isin(labels), kind="stable", ignore_index=True)
-        datasets = ", ".join(sorted(set(part["dataset"].values.astype(str)))).replace("none", "no training")
-        told = said_once(level)
+        datasets, told = load.data_words(part), load.said_once(level)
         title = ", ".join([datasets, *(f"{name} = {value}" for name, value in told.items() if name != "dataset")])
         levels.append(
             Level(
@@ -112,11 +110,8 @@ def _stem(words: list[str], told: Mapping[str, Any], taken: Container[str]) -> s
     from jfed.report.formats import file_stem
 
     whole = "_".join([*words, *(f"{name}_{value}" for name, value in told.items())])
-    stem = file_stem(whole)
-    if len(stem) <= LONGEST and stem not in taken:
-        return stem
-    digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
-    return f"{stem[: LONGEST - len(digest) - 1]}_{digest}"
+    stem = file_stem(whole, LONGEST)
+    return file_stem(whole, LONGEST, digest=True) if stem in taken else stem
 
 
 def _diverged(part: Any) -> tuple[str, ...]:
@@ -133,8 +128,3 @@ def _diverged(part: Any) -> tuple[str, ...]:
         for one in dict.fromkeys(labels)
     ]
     return (f"Diverged, and counted as failed: {'; '.join(told)} ({sound.WHY}).",)
-
-
-def said_once(level: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a level of the swept settings without the name of its world where the swept environment is that name."""
-    return {name: level[name] for name in level if name != "world" or level[name] != level.get("environment")}

@@ -1,4 +1,4 @@
-"""What jfed knows of settings: the default of each, and its meaning with its unit, as its class documents it."""
+"""Defaults and meanings of all settings, as their classes document them."""
 
 import dataclasses
 import functools

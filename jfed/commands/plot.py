@@ -9,7 +9,6 @@ import numpy as np
 import tyro
 from rich.console import Console
 
-from jfed.commands.levels import said_once
 from jfed.commands.reading import Results, require_results
 from jfed.commands.showing import tell
 from jfed.core.errors import require, unknown
@@ -54,8 +53,7 @@ def main(settings: Settings, console: Console) -> None:
     levels = [(level, load.part(results, rows)) for level, rows in load.swept(results)]
     chosen = [_order(part, settings.schemes) for _, part in levels]  # bad names end the command before any figure
     for (level, part), order in zip(levels, chosen, strict=True):
-        told = said_once(level)
-        datasets = ", ".join(sorted(set(part["dataset"].values.astype(str)))).replace("none", "no training")
+        told, datasets = load.said_once(level), load.data_words(part)
         where = ", ".join([datasets, *(f"{name} = {value}" for name, value in told.items() if name != "dataset")])
         stem = "".join(f"_{name}_{value}" for name, value in told.items())
         with analysis.for_paper(settings.width, title=settings.title):

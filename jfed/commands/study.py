@@ -21,14 +21,14 @@ from jfed.analysis import (
 )
 from jfed.commands.choices import Choices
 from jfed.commands.drawing import accuracy, class_figures, names, participation
-from jfed.commands.levels import MOST_SHOWN, Level, said_once
+from jfed.commands.levels import MOST_SHOWN, Level
 from jfed.commands.output import Output, show
 from jfed.commands.showing import Layout
 from jfed.commands.sweeping import show_ranking
 from jfed.comparisons.tuning import choose
 from jfed.report.targets import first_reached, targets_table
 from jfed.results import sound
-from jfed.results.load import company, part, schemes, swept
+from jfed.results.load import company, part, said_once, schemes, swept
 from jfed.sweep import Point
 
 ACCURACIES = {

@@ -6,7 +6,6 @@ from pathlib import Path
 import tyro
 from rich.console import Console
 
-from jfed.commands.levels import said_once
 from jfed.commands.reading import Reading, Results, require_results, tables_folder
 from jfed.commands.showing import tell
 
@@ -53,7 +52,7 @@ def main(settings: Settings, console: Console) -> None:
     number = load.score(results, metric)
     for level, chosen in load.swept(results):
         frame = load.tidy(results.isel(run=chosen), {metric: number.isel(run=chosen)}, keep=SEEDS)
-        level = said_once(level)
+        level = load.said_once(level)
         names = [f"{name} = {value}" for name, value in level.items()]
         made = components_table(frame, metric, ", ".join([f"Variance of {metric}", *names]))
         analysis.to_terminal(made, console)

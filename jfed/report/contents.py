@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jfed.results import sound
-from jfed.results.load import load, schemes, settings
+from jfed.results.load import data_words, load, schemes, settings
 from jfed.stats.numerals import format_seeds
 
 
@@ -35,7 +35,7 @@ def contents(out: Path) -> dict[str, str]:
         "Seeds": f"{len(seeds)} ({format_seeds(seeds)})",
         "Swept": "; ".join(f"{name} {_several(found[name].values)}" for name in settings(found)),
         "Worlds": _several(found["world"].values),
-        "Data": _several(found["dataset"].values).replace("none", "no training"),
+        "Data": data_words(found),
         "Size": f"{found.sizes['client']} clients, {found.sizes['round']} rounds",
     }
     for dims, words in (("round", "Each round"), ("eval_round", "Evaluated"), ("client", "Each client")):

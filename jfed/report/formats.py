@@ -161,14 +161,20 @@ def _cell(tag: str, content: str, align: str) -> str:
     return f'<{tag} class="{align}">{content}</{tag}>'
 
 
-def file_stem(words: str) -> str:
-    """Return a name for a file, with dashes for blanks, brackets, slashes and the like; a long one ends in a digest."""
+def file_stem(words: str, longest: int = LONGEST, digest: bool = False) -> str:
+    """Return a name for a file, with dashes for blanks, brackets, slashes and the like.
+
+    Args:
+        words: what the name tells.
+        longest: most characters; a longer name is cut and ends in a digest of the words.
+        digest: whether it ends in one in any case.
+    """
     clean = re.sub(r"[^\w.+-]+", " ", words)
     stem = re.sub(" ?_ ?", "_", clean).strip().replace(" ", "-")
-    if len(stem) <= LONGEST:
+    if len(stem) <= longest and not digest:
         return stem
-    digest = hashlib.sha256(words.encode()).hexdigest()[:8]
-    return f"{stem[: LONGEST - len(digest) - 1]}_{digest}"
+    end = hashlib.sha256(words.encode()).hexdigest()[:8]
+    return f"{stem[: longest - len(end) - 1]}_{end}"
 
 
 def write(table: Table, directory: str | Path, stem: str) -> dict[str, Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,3 +82,13 @@ def settings(dataset: xr.Dataset) -> list[str]:
 
     names = [str(n) for n, c in dataset.coords.items() if c.dims == ("run",) and n not in STANDARD]
     return [name for name in names if len(pd.unique(pd.Series(dataset[name].values))) > 1]
+
+
+def said_once(level: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a level of the swept settings without the name of its world where the swept environment is that name."""
+    return {name: level[name] for name in level if name != "world" or level[name] != level.get("environment")}
+
+
+def data_words(dataset: xr.Dataset) -> str:
+    """Return the names of the runs' data sets in words."""
+    return ", ".join(sorted(set(dataset["dataset"].values.astype(str)))).replace("none", "no training")

@@ -15,7 +15,9 @@ from jfed.core.errors import ConfigError, shown, unknown
 from jfed.results import alike, index, parts, sound, store
 from jfed.results.levels import IDENTITY
 from jfed.results.levels import STANDARD as STANDARD
+from jfed.results.levels import data_words as data_words
 from jfed.results.levels import part as part
+from jfed.results.levels import said_once as said_once
 from jfed.results.levels import settings as settings
 from jfed.results.levels import swept as swept
 from jfed.results.meaning import describe

@@ -95,7 +95,7 @@ def write_report(
         Section("claims", "Published claims", () if claims is None else _claims(claims)),
         Section("again", "Run this again, and cite it", tuple(again.parts(results, about, known))),
     ]  # fmt: skip
-    data = ", ".join(sorted(set(results["dataset"].values.astype(str)))).replace("none", "no training")
+    data = load.data_words(results)
     seeds = len(set(results["seed"].values.tolist()))
     schemes = len(set(load.schemes(results)))
     lead = f"{amount(schemes, 'scheme')}, {amount(seeds, 'seed')}, {amount(results.sizes['round'], 'round')},"

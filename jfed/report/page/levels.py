@@ -107,8 +107,7 @@ def of_results(
             notes += (f"Settings are chosen by {score_name(by)}.",) if by != named[0] else ()
             part, frame = load.part(part, frame.index.to_numpy()), frame.reset_index(drop=True)
         own = frame.scheme[part["method"].values.astype(str) == baseline].unique()
-        data = ", ".join(sorted(set(part["dataset"].values.astype(str)))).replace("none", "no training")
-        told = {name: value for name, value in level.items() if name != "world" or value != level.get("environment")}
+        data, told = load.data_words(part), load.said_once(level)
         levels.append(
             Level(
                 title=", ".join(f"{name} = {number(value)}" for name, value in told.items()),
