@@ -78,6 +78,7 @@ def test_export_and_claims(monkeypatch, capsys, tmp_path):
         run(monkeypatch, capsys, "claims", tmp_path)
 
 
+@pytest.mark.check
 def test_the_best_of_a_sweep_is_chosen_on_seeds_of_its_own(monkeypatch, capsys, tmp_path):
     small = ("--num-clients", 8, "--cohort-size", 2, "--num-rounds", 12, "--out", tmp_path)
     schemes = ("--schemes", "uniform", "e3cs-0")
@@ -103,6 +104,7 @@ def test_the_best_of_a_sweep_is_chosen_on_seeds_of_its_own(monkeypatch, capsys, 
             run(monkeypatch, capsys, "table", tmp_path, *arguments)
 
 
+@pytest.mark.check
 def test_variance_of_crossed_seeds(monkeypatch, capsys, tmp_path):
     base = jfed.Config(num_clients=8, cohort_size=2, num_rounds=5)
     seeds = jfed.crossed_seeds(model=2, environment=3)
@@ -134,6 +136,7 @@ def test_names_are_read_as_they_stand(monkeypatch, capsys, tmp_path):
         run(monkeypatch, capsys, "export", other, "--out", tmp_path / "y.csv")
 
 
+@pytest.mark.check
 def test_of_two_experiments_in_one_directory_the_last_is_shown_and_that_is_said(monkeypatch, capsys, tmp_path, caplog):
     for rounds in (3, 4):
         base = jfed.Config(num_clients=8, cohort_size=2, num_rounds=rounds)

@@ -69,6 +69,7 @@ def test_a_stage_that_fails_does_not_end_the_others(short, capsys):
     assert "all is well" in said
 
 
+@pytest.mark.check
 def test_a_stage_is_stopped_at_its_limit_and_what_it_left_is_kept(short, capsys, monkeypatch):
     monkeypatch.setattr(stages, "GRACE", 0.5)
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"

@@ -55,6 +55,7 @@ def many_rounds(module, options, draws):
     return jax.device_get(walk(jax.random.split(jax.random.key(0), draws)))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("bits", [5e3, 5e4])
 def test_a_cell_takes_as_long_as_expected(bits):
     options = wireless.Options(model_bits=bits, distances_m=(500.0, 400.0, 250.0, 60.0), availability=0.9)
@@ -77,6 +78,7 @@ def test_an_exchange_takes_as_long_as_expected():
     assert seen.context[..., 2].min() >= 5 and seen.context[..., 2].max() <= 10
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("reading", "size", "time"), [("corrected", 8.78, 3.96), ("faithful", 8.58, 4.55)])
 def test_the_deadline_of_three_seconds_takes_about_eight(reading, size, time):
     """The paper says that FedCS(3) "approximates to 8"; the expected numbers come from a separate simulation."""

@@ -68,6 +68,7 @@ def test_programs_are_compiled_as_their_models_ask(monkeypatch):
     assert [max(asked[:3]), max(asked[3:])] == [True, False]
 
 
+@pytest.mark.check
 def test_dense_layers_are_mapped_over_clients_and_pools_differentiated_twice():
     rng = np.random.default_rng(0)
     with jax.enable_x64(True):

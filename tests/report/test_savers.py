@@ -27,6 +27,7 @@ def files(folder):
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
+@pytest.mark.check
 def test_processes_save_the_files_that_the_caller_would(two_cores, tmp_path):
     here, there, saving = tmp_path / "here", tmp_path / "there", Savers()
     for stem in "abc":

@@ -50,6 +50,7 @@ def test_a_program_ahead_has_the_precision_of_the_caller(monkeypatch):
     assert seen == [False, True]
 
 
+@pytest.mark.check
 def test_an_error_ahead_is_met_where_the_program_is_used(traced, monkeypatch):
     real, tries = simulate.make_round, []
 

@@ -73,6 +73,7 @@ def test_the_cache_is_where_the_user_wants_it(tmp_path):
         assert done(program, home=tmp_path, **chosen) == f"{place}\n"
 
 
+@pytest.mark.check
 def test_a_command_runs_on_any_cores_after_jax_was_used(tmp_path):
     assert "uniform" in done(NOTEBOOK, tmp_path / "out", home=tmp_path)
 

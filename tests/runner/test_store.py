@@ -174,6 +174,7 @@ for base in (SELECTION, TRAINING):
 """
 
 
+@pytest.mark.check
 def test_unit_ids_are_the_same_in_every_process():
     here = []
     for base in (SELECTION, TRAINING):

@@ -92,6 +92,7 @@ def test_rbcs_f_at_true_times_solves_its_problem_in_every_round(weight, k):
     assert queue.any() or k == K
 
 
+@pytest.mark.check
 def test_rbcs_f_at_true_times_in_a_world_where_a_choice_changes_the_next_times():
     """With cold starts a choice changes the next round's times, so one wrong choice would cause others."""
     readings = [exchange.Options(reading=x) for x in ("corrected", "faithful")]
