@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from jfed.models.classifier import ModelOptions as ModelOptions
     from jfed.points import Point as Point
     from jfed.results.load import load as load
+    from jfed.runner.executors.processes import Processes as Processes
     from jfed.runner.live import Progress as Progress
     from jfed.runner.run import run as run
     from jfed.runner.tensorboard import TensorBoard as TensorBoard
@@ -124,6 +125,7 @@ _HOME = {
     "Point": "jfed.points",
     "Probe": "jfed.core.types",
     "Problem": "jfed.core.types",
+    "Processes": "jfed.runner.executors.processes",
     "Progress": "jfed.runner.live",
     "Report": "jfed.core.learning",
     "Selector": "jfed.core.interfaces",

@@ -18,7 +18,7 @@ from jfed.catalog.names import (
     swept_name,
     untold,
 )
-from jfed.catalog.outside import load_file, register
+from jfed.catalog.outside import load_file, loaded, register
 from jfed.catalog.rooms import ROOMS, Entry, Room, bases, defined, instance, members, room_of, shipped
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "instance",
     "label",
     "load_file",
+    "loaded",
     "members",
     "names",
     "register",

@@ -81,6 +81,11 @@ def load_file(path: str | Path) -> list[type[MemberOptions]]:
     return _files[path]
 
 
+def loaded() -> list[Path]:
+    """Return the files that have been loaded."""
+    return [*_files]
+
+
 def _members(module: Any, path: Path) -> list[type[MemberOptions]]:
     """Return the options classes that a file defines, after checking that they are complete and named apart."""
     for kind in (kind for room in ROOMS.values() for kind in unfinished(module, room.base)):

@@ -166,6 +166,10 @@ class Static:
             object.__setattr__(made, name, value)
         return made
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out `options`, whose class no other process knows."""
+        return Static, (self.kind, self.fields)
+
 
 def static_half(options: Any) -> Static:
     """Return the static half of some options.

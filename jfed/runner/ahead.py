@@ -38,8 +38,8 @@ def import_xarray() -> None:
     beside(lambda: importlib.import_module("xarray"))
 
 
-def begin(group: Sequence[Unit]) -> threading.Event:
-    """Begin to compile the programs of a compile group in a thread, for when it will be computed.
+def begin(group: Sequence[Unit], devices: int) -> threading.Event:
+    """Begin to compile the programs of a compile group in a thread, for when it will be computed on so many devices.
 
     Returns:
         what is set at the end. Only then may the group be computed: two threads would compile everything twice.
@@ -48,7 +48,7 @@ def begin(group: Sequence[Unit]) -> threading.Event:
 
     def work() -> None:
         with jax.enable_x64(wide):  # a setting of the calling thread
-            _compile(group[0], min(len(jax.devices()), len(group)))
+            _compile(group[0], devices)
 
     return beside(work)
 

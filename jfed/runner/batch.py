@@ -26,6 +26,7 @@ from jfed.runner.checkpoint import Saved, joined, named
 from jfed.runner.leave import Leaving, wait
 from jfed.runner.live import Live
 from jfed.runner.record import part as record_part
+from jfed.runner.site import Site
 from jfed.runner.specs import Layout
 from jfed.runner.units import Unit
 from jfed.runner.watch import Pace, Watch
@@ -41,25 +42,33 @@ class Host:
         out: directory of results; None keeps them in memory.
         layout: how runs are grouped into blocks and chunks.
         leaving: whether to stop early.
+        site: the devices that compute.
         names: coordinates by which the command calls each kind of run; see `identity.called`.
         live: the caller's callback; None without one.
         watch: progress display.
         parts: computed results by the path of their file, which is not written without `out`.
         warned: whether the warning about other engine code has been given.
         unsafe: whether the warning about a checkpoint that could not be written has been given.
+        sharing: number of processes that share the machine's memory.
         fitting: pairs of compile group and block size that were found to fit into memory.
     """
 
     out: Path | None
     layout: Layout
     leaving: Leaving
+    site: Site
     names: Mapping[str, list[dict[str, Any]]]
     live: Live | None = None
     watch: Watch = field(default_factory=lambda: Watch([], 0, 0, False))
     parts: dict[Path, Part] = field(default_factory=dict)
     warned: bool = False
     unsafe: bool = False
+    sharing: int = 1
     fitting: set[tuple[int, int]] = field(default_factory=set)
+
+    def path(self, unit: Unit) -> Path:
+        """Return the path of a unit's file, which names its result even without a directory."""
+        return store.unit_path(self.out or Path(), unit.id)
 
 
 def leave(host: Host) -> NoReturn:
@@ -74,7 +83,7 @@ def leave(host: Host) -> NoReturn:
 def compute_group(group: Sequence[Unit], host: Host) -> Iterator[tuple[Unit, Part]]:
     """Yield the results of units that share a program: one unit per device at a time, the most advanced first."""
     label = "+".join(dict.fromkeys(str(r.point.coords.get("method", "")) for u in group for r in u.runs))
-    devices, total = min(len(jax.devices()), len(group)), group[0].config.num_rounds
+    devices, total = min(host.site.num_devices, len(group)), group[0].config.num_rounds
     saved = {u.id: _saved(u, host.out) for u in group}
     # Units side by side must be at the same round and have the same block size.
     alike = sorted(group, key=lambda u: (-saved[u.id].round, -u.block_size))
@@ -129,9 +138,10 @@ def _compute(
         if done == saved[0].round:
             chunk = ahead.compiled(compiled.chunk, pool, block, state, when)
             if (unit.group, unit.block_size) not in host.fitting:  # only once: blocks of a size in use are not cut
-                memory.check(chunk, devices, unit, host.layout)
+                memory.check(chunk, devices * host.sharing, unit, host.layout)
                 if spec.training is not None:
-                    memory.check(ahead.compiled(compiled.finish, pool, block, state), devices, unit, host.layout)
+                    finish = ahead.compiled(compiled.finish, pool, block, state)
+                    memory.check(finish, devices * host.sharing, unit, host.layout)
                 host.fitting.add((unit.group, unit.block_size))
         began = time.perf_counter()
         state, record, quality = compiled.chunk(pool, block, state, when)

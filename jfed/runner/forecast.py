@@ -13,6 +13,7 @@ from jfed.engine.simulate import clock, due, program
 from jfed.results import index, store
 from jfed.runner import ahead, checkpoint, memory
 from jfed.runner.leave import wait
+from jfed.runner.site import here
 from jfed.runner.specs import Layout
 from jfed.runner.units import Unit, ask, blocks
 from jfed.sweep import Point, listed
@@ -80,7 +81,8 @@ def forecast(
         ConfigError: a setting cannot be run.
     """
     layout, started = layout or Layout(), time.perf_counter()
-    groups = ask(listed(points), seeds, layout, data_dir)
+    site = here()
+    groups = ask(listed(points), seeds, layout, data_dir, site)
     known = index.survey(out, store.files(out / "results"), set_aside=False)
     runs = [run for group in groups for run in group.runs]
     done = {run.id for run in runs if known.place(run.id, layout.record_selected) is not None}
@@ -89,9 +91,9 @@ def forecast(
     found: list[_Measure | None] = []
     for units in planned:
         late = bool(found) and time.perf_counter() - started > LIMIT_S
-        found.append(None if late else _measured(units, layout))
+        found.append(None if late else _measured(units, layout, site.num_devices))
     measures = [one for one in found if one is not None]
-    left = [_left(units, out) for units in planned]
+    left = [_left(units, out, site.num_devices) for units in planned]
     return Forecast(
         programs=len(planned),
         measured=len(measures),
@@ -100,14 +102,14 @@ def forecast(
         resumed=sum(len(unit.runs) for units in planned for unit in units if checkpoint.reached(out, unit.id)),
         seconds=_seconds(found, left),
         memory=max((one.bytes for one in measures), default=0),
-        free=memory.available(len(jax.devices())),
+        free=memory.available(site.num_devices),
         disk=sum(one.disk for one in measures) * len(planned) // max(len(measures), 1),
     )
 
 
-def _left(units: Sequence[Unit], out: Path) -> int:
+def _left(units: Sequence[Unit], out: Path, devices: int) -> int:
     """Return the rounds that are left of units, counted once for those side by side."""
-    total, devices = units[0].config.num_rounds, min(len(jax.devices()), len(units))
+    total, devices = units[0].config.num_rounds, min(devices, len(units))
     rounds = sorted((total - checkpoint.reached(out, unit.id) for unit in units), reverse=True)
     return sum(rounds[::devices])
 
@@ -122,15 +124,15 @@ def _seconds(found: Sequence[_Measure | None], left: Sequence[int]) -> tuple[flo
     return SPREAD[0] * work, SPREAD[1] * work + sum(one.compile_s for one in each)
 
 
-def _measured(units: Sequence[Unit], layout: Layout) -> _Measure:
+def _measured(units: Sequence[Unit], layout: Layout, devices: int) -> _Measure:
     """Compile the program of units and time some of its rounds, in blocks that fit into memory."""
     made: list[_Measure] = []
-    memory.fitted(units, layout, lambda group: made.append(_probe(group, layout)))
+    memory.fitted(units, layout, devices, lambda group: made.append(_probe(group, layout, devices)))
     return made[-1]
 
 
-def _probe(units: Sequence[Unit], layout: Layout) -> _Measure:
-    unit, devices, began = units[0], min(len(jax.devices()), len(units)), time.perf_counter()
+def _probe(units: Sequence[Unit], layout: Layout, devices: int) -> _Measure:
+    unit, devices, began = units[0], min(devices, len(units)), time.perf_counter()
     total, every = unit.config.num_rounds, unit.config.eval_every
     compiled, pool = program(unit.spec, devices), unit.pool(devices)
     block = ahead.side_by_side([unit.block()] * devices)

@@ -7,8 +7,8 @@ from pathlib import Path
 import jax
 
 
-def setup() -> None:
-    """Request one virtual CPU device per core, and a compile cache that later processes reuse.
+def setup(devices: int | None = None) -> None:
+    """Request virtual CPU devices, one per core by default, and a compile cache that later processes reuse.
 
     The number of devices stays as it is if jax's or XLA's settings give one, or if jax has been used, after which it
     cannot change. The cache is at $JFED_CACHE_DIR, else where jax's settings have it, else in jfed's folder of the
@@ -16,7 +16,7 @@ def setup() -> None:
     """
     if not _chosen():
         with contextlib.suppress(RuntimeError):  # jax has been used: its devices are fixed
-            jax.config.update("jax_num_cpu_devices", cores())
+            jax.config.update("jax_num_cpu_devices", devices or cores())
     own = os.environ.get("JFED_CACHE_DIR")
     if jax.config.values["jax_compilation_cache_dir"] is not None and not own:
         return

@@ -7,17 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-
 from jfed import catalog
 from jfed import config as configs
 from jfed.config import Config
 from jfed.core import code, prng
-from jfed.engine.simulate import products
 from jfed.engine.spec import Spec, build
 from jfed.engine.version import ENGINE_VERSION
 from jfed.results import alike
 from jfed.runner import feed
+from jfed.runner.site import Site
 from jfed.sweep import Point
 
 log = logging.getLogger("jfed")
@@ -54,13 +52,14 @@ class Run:
         return configs.digest([self.kind.id, [int(seed) for seed in self.seeds]])
 
 
-def kind_of(config: Config, spec: Spec, data_dir: str | None) -> Kind:
+def kind_of(config: Config, spec: Spec, data_dir: str | None, site: Site) -> Kind:
     """Return the kind of a run.
 
     Args:
         config: config in normal form.
         spec: static half of the config.
         data_dir: directory of the data sets.
+        site: where it will be computed.
     """
     training = config.training
     members = {room: getattr(config, room) for room in ("selector", "environment", "controller")}
@@ -72,8 +71,8 @@ def kind_of(config: Config, spec: Spec, data_dir: str | None) -> Kind:
         "engine": ENGINE_VERSION,
         "config": configs.canonical(config),
         "data": None if training is None else feed.dataset(training.dataset, data_dir).digest,
-        "precision": _precision(),
-        "backend": jax.default_backend(),
+        "precision": site.precision,
+        "backend": site.backend,
         "code": digests,
     }
     about = {
@@ -84,12 +83,6 @@ def kind_of(config: Config, spec: Spec, data_dir: str | None) -> Kind:
     }
     reusable = None not in digests.values()
     return Kind(configs.digest(what if reusable else [what, uuid.uuid4().hex]), what, about, reusable)
-
-
-def _precision() -> str:
-    """Return the precision of the numbers and, on an accelerator, of the products of matrices."""
-    numbers = "float64" if jax.config.jax_enable_x64 else "float32"  # type: ignore[attr-defined]
-    return numbers if jax.default_backend() == "cpu" else f"{numbers}, products {products()}"
 
 
 # ------------------------------------------------------------------------------------------- names of points

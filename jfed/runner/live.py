@@ -83,10 +83,15 @@ class Live:
 
     def tell(self, batch: Sequence[Unit], chunk: range, kept: Sequence[Arrays], watch: Watch) -> None:
         """Call the callback after a chunk; the arguments are those of `progress`."""
+        if self.error is None and not self._leaving.told:
+            self.told(progress(batch, chunk, kept, watch))
+
+    def told(self, far: Progress) -> None:
+        """Call the callback with how far a batch has come, unless it has ended the call."""
         if self.error is not None or self._leaving.told:
             return
         try:
-            answer = self._callback(progress(batch, chunk, kept, watch))
+            answer = self._callback(far)
         except KeyboardInterrupt:  # a second Ctrl-C ends the command at once
             raise
         except BaseException as error:

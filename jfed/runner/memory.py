@@ -7,7 +7,7 @@ therefore starts with its planned blocks, which are cut into smaller ones if the
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import psutil
@@ -70,7 +70,9 @@ def check(compiled: Any, devices: int, unit: Unit, layout: Layout) -> None:
         )
 
 
-def fitted(group: Sequence[Unit], layout: Layout, compute: Callable[[Sequence[Unit]], None]) -> Sequence[Unit]:
+def fitted(
+    group: Sequence[Unit], layout: Layout, devices: int, compute: Callable[[Sequence[Unit]], None]
+) -> Sequence[Unit]:  # fmt: skip
     """Compute a compile group, in smaller blocks if the planned ones are too large.
 
     Returns:
@@ -87,13 +89,18 @@ def fitted(group: Sequence[Unit], layout: Layout, compute: Callable[[Sequence[Un
             group = halved(group)
             log.warning(f"{error}: taking blocks of {max(unit.block_size for unit in group)}.")
         except jax.errors.JaxRuntimeError as error:
-            if "RESOURCE_EXHAUSTED" not in str(error):
-                raise
-            raise ConfigError(_advice(group)) from error
+            explain(error, group, devices)
 
 
-def _advice(group: Sequence[Unit]) -> str:
-    runs, devices = max(unit.block_size for unit in group), len(jax.devices())
+def explain(error: Exception, group: Sequence[Unit], devices: int) -> NoReturn:
+    """Raise the error of a computation again; if memory ran out, as a `ConfigError` that says what would fit."""
+    if "RESOURCE_EXHAUSTED" not in str(error):
+        raise error
+    raise ConfigError(_advice(group, devices)) from error
+
+
+def _advice(group: Sequence[Unit], devices: int) -> str:
+    runs = max(unit.block_size for unit in group)
     smaller = runs
     while (smaller := smaller // 2) >= 1:
         want = needed(_compiled(cut(group, smaller)[0], devices))

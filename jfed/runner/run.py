@@ -9,22 +9,22 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jax
-
 from jfed import config as configs
 from jfed.core import code, prng
-from jfed.core.errors import Unfinished, require, shown
+from jfed.core.errors import require, shown
 from jfed.results import index, store
 from jfed.results.load import read_rows
 from jfed.results.whole import assemble
-from jfed.runner import ahead, checkpoint, memory
-from jfed.runner.batch import Host, compute_group, leave
+from jfed.runner import checkpoint
+from jfed.runner.batch import Host
+from jfed.runner.executors.executor import Executor
+from jfed.runner.executors.local import Local, ended
 from jfed.runner.identity import Run, called, coordinates, say_changes
-from jfed.runner.leave import Leaving, until
+from jfed.runner.leave import Leaving
 from jfed.runner.live import Callback, Live, require_callback
 from jfed.runner.specs import Layout
-from jfed.runner.units import Asked, Unit, ask, blocks
-from jfed.runner.watch import Watch, resuming
+from jfed.runner.units import Asked, ask, blocks
+from jfed.runner.watch import resuming
 from jfed.sweep import Point, listed
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def run(
     data_dir: str | None = None,
     progress: bool = True,
     on_chunk: Callback | None = None,
+    devices: int | None = None,
+    executor: Executor | None = None,
 ) -> xr.Dataset:
     """Run every point on every seed and return all results.
 
@@ -59,6 +61,10 @@ def run(
             never if no run is missing. If it returns True, the call ends as at `Layout.max_seconds`: stopping is a
             value, so that every exception is an error. Any other value means to go on. An exception ends the call in
             the same way, and is raised here as it is.
+        devices: number of this process's devices to use; None for all. If jax has not been used yet, a CPU counts as
+            one device per core, and compiled programs are kept in a cache for later processes, as a command does it;
+            else jax's devices and settings stay as they are.
+        executor: where runs are computed, such as `jfed.Processes(4)`; None for this process.
 
     Returns:
         the requested runs, as `jfed.load` returns them.
@@ -73,31 +79,44 @@ def run(
     require(isinstance(layout, Layout), f"The layout must be a jfed.Layout, found {shown(layout)}.")
     require(layout.max_seconds is None or out is not None, "max_seconds needs out: unfinished work would be lost.")
     require(out is None or isinstance(out, str | Path), f"Results are written to a folder, found out={shown(out)}.")
+    require(devices is None or executor is None, "devices are those of this process: leave them out with an executor.")
     if on_chunk is not None:
         require_callback(on_chunk)
     leaving, points = Leaving(layout.max_seconds), listed(points)
     live = None if on_chunk is None else Live(on_chunk, leaving)
-    groups = ask(points, seeds, layout, data_dir)
-    names = _names(groups)
-    runs = [run for group in groups for run in group.runs]
-    if out is None:
-        host = Host(None, layout, leaving, names, live)
-        _compute_all([blocks(group, layout) for group in groups], host, len(runs), progress)
-        return _whole(runs, index.Index(), host)
-    out = store.prepare(Path(out))
-    host = Host(out, layout, leaving, names, live)
-    known = _known(host, runs)
-    if not _missing(runs, known, layout):
-        _say(resuming(out, len(runs), len(runs), 0, ()), progress)
-    else:
-        with store.lock(out):
-            known = _known(host, runs)
-            say_changes(_missing(runs, known, layout), known.kinds)
-            store.remove_leftovers(out, lambda folder: _needless(folder, known))
-            _compute_missing(groups, known, host, progress, points)
-    if known.rename(names):
-        index.write_labels(out, known)
+    place = executor or Local(devices)
+    with place:
+        groups = ask(points, seeds, layout, data_dir, place.site)
+        runs = [run for group in groups for run in group.runs]
+        host = Host(
+            None if out is None else store.prepare(Path(out)), layout, leaving, place.site, _names(groups), live
+        )
+        if host.out is None:
+            known = index.Index()
+            place.compute([blocks(group, layout) for group in groups], host, len(runs), progress)
+            ended(host)
+        else:
+            known = _stored(groups, runs, host, place, progress, points)
     return _whole(runs, known, host)
+
+
+def _stored(
+    groups: Sequence[Asked], runs: Sequence[Run], host: Host, place: Executor, progress: bool, points: Sequence[Point]
+) -> index.Index:  # fmt: skip
+    """Compute the runs that the directory lacks, and return its index."""
+    assert host.out is not None
+    known = _known(host, runs)
+    if not _missing(runs, known, host.layout):
+        _say(resuming(host.out, len(runs), len(runs), 0, ()), progress)
+    else:
+        with store.lock(host.out):
+            known = _known(host, runs)
+            say_changes(_missing(runs, known, host.layout), known.kinds)
+            store.remove_leftovers(host.out, lambda folder: _needless(folder, known))
+            _compute_missing(groups, known, host, place, progress, points)
+    if known.rename(host.names):
+        index.write_labels(host.out, known)
+    return known
 
 
 def _names(groups: Sequence[Asked]) -> dict[str, list[dict[str, Any]]]:
@@ -136,7 +155,7 @@ def _needless(folder: Path, known: index.Index) -> bool:
 
 
 def _compute_missing(
-    groups: Sequence[Asked], known: index.Index, host: Host, progress: bool, points: Sequence[Point]
+    groups: Sequence[Asked], known: index.Index, host: Host, place: Executor, progress: bool, points: Sequence[Point]
 ) -> None:  # fmt: skip
     """Compute the missing runs and enter them in the index and the manifest, even if the command is interrupted."""
     assert host.out is not None
@@ -151,7 +170,8 @@ def _compute_missing(
         many = sum(len(unit.runs) for unit in begun)
         _say(resuming(host.out, runs, len(done), many, [*begun.values()]), progress)
         with host.leaving:
-            _compute_all(units, host, runs, progress)
+            place.compute(units, host, runs, progress)
+            ended(host)
     finally:
         for path, part in host.parts.items():
             known.add(path, part)
@@ -159,8 +179,8 @@ def _compute_missing(
             entry = {
                 "units": [path.stem for path in host.parts],
                 "seconds": round(time.perf_counter() - started, 3),
-                "device": str(jax.devices()[0].device_kind),
-                "num_devices": len(jax.devices()),
+                "device": host.site.device,
+                "num_devices": host.site.num_devices,
                 "block_sizes": sorted({part.layout["block_size"] for part in host.parts.values()}),
                 "points": [{"coords": p.coords, "config": configs.canonical(p.config)} for p in points],
             }
@@ -177,45 +197,3 @@ def _whole(runs: Sequence[Run], known: index.Index, host: Host) -> xr.Dataset:
     wanted = [(run.id, names[index.text(coordinates(run.point))]) for run in runs]
     whole = assemble(read_rows(known, wanted, recorded, host.parts))
     return whole if recorded or "selected" not in whole else whole.drop_vars("selected")
-
-
-def _compute_all(groups: Sequence[Sequence[Unit]], host: Host, runs: int, progress: bool) -> None:
-    """Compute units by compile group; keep each result in `host.parts` and, with a directory, in its file."""
-    left = sum(len(unit.runs) for group in groups for unit in group)
-    work = [-(-len(group) // len(jax.devices())) * group[0].config.num_rounds for group in groups if group]
-    with Watch(work, runs, runs - left, progress) as host.watch:
-        groups, compiling = [group for group in groups if group], None
-        try:
-            for planned, following in zip(groups, [*groups[1:], None], strict=True):
-                if compiling:
-                    until(compiling)
-                compiling = ahead.begin(following) if following else None
-                memory.fitted(planned, host.layout, lambda group: _compute_units(group, host))
-        except Unfinished:
-            if host.live is None or host.live.error is None:
-                raise
-        finally:
-            if compiling:
-                until(compiling)
-    if host.live is not None and host.live.error is not None:
-        raise host.live.error  # outside of a handler, which would change the error's context
-    if host.leaving.asked:
-        leave(host)
-
-
-def _compute_units(group: Sequence[Unit], host: Host) -> None:
-    """Compute the units of a compile group that are not done."""
-    missing = [unit for unit in group if _path(unit, host) not in host.parts]
-    try:
-        for unit, part in compute_group(missing, host) if missing else ():
-            if host.out is not None:
-                store.write_unit(host.out, unit.id, part.content())
-            host.parts[_path(unit, host)] = part
-            host.watch.unit(len(unit.runs))
-    except memory.TooLarge:
-        host.watch.again()
-        raise
-
-
-def _path(unit: Unit, host: Host) -> Path:
-    return store.unit_path(host.out or Path(), unit.id)

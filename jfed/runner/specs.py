@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-import jax
 import numpy as np
 
 from jfed import catalog
@@ -76,11 +75,11 @@ def _training_spec(training: Training, data_dir: str | None) -> TrainingSpec:
     )
 
 
-def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None) -> Spec:
-    """Return the static half of a config."""
+def make_spec(config: Config, layout: Layout, slots: int, data_dir: str | None, backend: str) -> Spec:
+    """Return the static half of a config that will be computed on a backend."""
     training = config.training
     batch_size = 1 if training is None else training.batch_size
-    lane = layout.lane or ("sequential" if jax.default_backend() == "cpu" else "vmapped")
+    lane = layout.lane or ("sequential" if backend == "cpu" else "vmapped")
     features, resources = config.environment.features, configs.resources(config)
     return Spec(
         dims=Dims(config.num_clients, slots, batch_size, features, resources),

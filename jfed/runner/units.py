@@ -23,6 +23,7 @@ from jfed.engine.simulate import Block, Pool
 from jfed.engine.spec import Spec
 from jfed.runner import feed
 from jfed.runner.identity import Run, kind_of
+from jfed.runner.site import Site, here
 from jfed.runner.specs import Layout, check_training, make_spec, run_params, slots_bound
 from jfed.sweep import Point, listed_seeds
 
@@ -101,6 +102,7 @@ class Asked(NamedTuple):
         runs: its runs, with seeds slowest, so that more seeds leave the earlier blocks as they are.
         widths: widths of the tables of clients' images and of test images.
         data_dir: directory of the data sets.
+        site: where it will be computed.
     """
 
     group: int
@@ -108,6 +110,7 @@ class Asked(NamedTuple):
     runs: tuple[Run, ...]
     widths: tuple[int, int]
     data_dir: str | None
+    site: Site
 
 
 def plan(
@@ -118,8 +121,9 @@ def plan(
 
 
 def ask(
-    points: Sequence[Point], seeds: Iterable[int | prng.Seeds], layout: Layout, data_dir: str | None = None
-) -> list[Asked]:
+    points: Sequence[Point], seeds: Iterable[int | prng.Seeds], layout: Layout, data_dir: str | None = None,
+    site: Site | None = None,
+) -> list[Asked]:  # fmt: skip
     """Return all runs of a sweep by compile group, after checking every setting and partition.
 
     Args:
@@ -127,12 +131,13 @@ def ask(
         seeds: at least one seed; an int seeds all streams, `prng.seeds` seeds them separately.
         layout: see `Layout`.
         data_dir: directory of the data sets.
+        site: where the runs will be computed; None for this process.
 
     Raises:
         ConfigError: a setting cannot be run.
         DataError: data cannot be obtained, or there are too few images.
     """
-    every = listed_seeds(seeds)
+    every, site = listed_seeds(seeds), site or here()
     _check(points, every, layout)
     groups: dict[Any, list[Point]] = {}
     widths: dict[Any, tuple[int, int]] = {}
@@ -140,7 +145,7 @@ def ask(
         configs.check(point.config)
         point = dataclasses.replace(point, config=configs.normal(point.config))
         shapes = str(jax.tree.map(np.shape, run_params(point.config)))
-        spec = make_spec(point.config, layout, 0, data_dir)
+        spec = make_spec(point.config, layout, 0, data_dir, site.backend)
         key = (spec, shapes, point.config.num_rounds, point.config.eval_every, feed.shape(point.config.training))
         groups.setdefault(key, []).append(point)
         width = check_training(point, spec, every, data_dir)
@@ -148,10 +153,10 @@ def ask(
     asked = []
     for number, (key, members) in enumerate(groups.items()):
         slots = max(slots_bound(p.config) for p in members)
-        spec = make_spec(members[0].config, layout, slots, data_dir)
-        kinds = [kind_of(p.config, spec, data_dir) for p in members]
+        spec = make_spec(members[0].config, layout, slots, data_dir, site.backend)
+        kinds = [kind_of(p.config, spec, data_dir, site) for p in members]
         runs = [Run(point, s, kind) for s in every for point, kind in zip(members, kinds, strict=True)]
-        asked.append(Asked(number, spec, tuple(runs), widths[key], data_dir))
+        asked.append(Asked(number, spec, tuple(runs), widths[key], data_dir, site))
     return asked
 
 
@@ -204,18 +209,18 @@ def blocks(
     if not left:
         return units
     whole = Unit(group.group, group.spec, tuple(left.values()), len(left), group.widths, group.data_dir)
-    return [*units, *cut([whole], layout.block_size or _size(group.spec, len(left)))]
+    return [*units, *cut([whole], layout.block_size or _size(group.spec, len(left), group.site))]
 
 
-def _size(spec: Spec, runs: int) -> int:
+def _size(spec: Spec, runs: int, site: Site) -> int:
     """Return the default number of runs of a block; results do not depend on it."""
+    share = -(-runs // site.num_devices)
     if spec.training is not None:
         # Copies that pad a block take up places on an accelerator, though they have no work.
-        return min(LANES[spec.lane].runs(spec.dims.slots), 1 << (runs - 1).bit_length())
+        return min(LANES[spec.lane].runs(spec.dims.slots), 1 << (share - 1).bit_length())
     most = SELECTION_RUNS
-    if jax.default_backend() == "cpu":
+    if site.backend == "cpu":
         most = min(most, max(1, SELECTION_CELLS // spec.dims.num_clients))
-    share = -(-runs // len(jax.devices()))
     return -(-share // -(-share // most))  # as many blocks as `most` wants, of about the same size
 
 

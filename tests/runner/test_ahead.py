@@ -46,7 +46,7 @@ def test_a_program_ahead_has_the_precision_of_the_caller(monkeypatch):
     group = units.plan(points(SELECTION, "uniform"), [0, 1], LAYOUT)
     for wide in (False, True):
         with jax.enable_x64(wide):
-            assert ahead.begin(group).wait(60)
+            assert ahead.begin(group, 2).wait(60)
     assert seen == [False, True]
 
 

@@ -8,7 +8,7 @@ import psutil
 import pytest
 from support import LAYOUT, SELECTION, TRAINING, T, assert_same_bits, points, run
 
-import jfed.runner.run as host
+import jfed.runner.executors.local as local
 from jfed.core.errors import ConfigError
 from jfed.runner import feed, memory, units
 from jfed.runner.units import Layout
@@ -65,7 +65,7 @@ def test_running_out_of_memory_says_what_would_fit(where, monkeypatch, free, adv
         monkeypatch.setattr(memory, "available", lambda devices: free * want / memory.SHARE)
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate a lot.")
 
-    monkeypatch.setattr(host, "compute_group", full)
+    monkeypatch.setattr(local, "compute_group", full)
     with pytest.raises(ConfigError, match=advice):
         run(where, SEEDS, Layout(4, T))
 

@@ -1,0 +1,192 @@
+"""Workers that are processes of this machine: each has its share of the cores, or a GPU of its own."""
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from jfed.core.errors import ConfigError, require, shown
+from jfed.runner import host
+from jfed.runner.executors.crew import Crew, Gone
+from jfed.runner.executors.station import Failed, Hello, Message, Setup, Station, Task
+
+MAIN = (
+    "jfed.Processes starts Python anew, which imports the script: put what the script does below"
+    ' `if __name__ == "__main__":`.'
+)
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+_STARTING = threading.Lock()  # a process inherits the environment
+
+
+class Processes(Crew):
+    """Workers on this machine: `jfed.run(points, seeds, executor=jfed.Processes(4))`.
+
+    In `with jfed.Processes(4) as four:` several calls of `jfed.run` share the workers.
+    """
+
+    def __init__(self, workers: int | None = None, gpus: int | None = None) -> None:
+        """Take the number of workers.
+
+        Args:
+            workers: number of processes; None means one for each GPU or, without any, for each core.
+            gpus: number of GPUs, of which each worker has one; None means those that are visible (NVIDIA's).
+
+        Raises:
+            ConfigError: a number is impossible.
+        """
+        for name, number in (("workers", workers), ("gpus", gpus)):
+            whole = number is None or (isinstance(number, int) and not isinstance(number, bool))
+            require(whole, f"The number of {name} must be a whole number, found {shown(number)}.")
+        self._gpus = _visible() if gpus is None else [str(i) for i in range(gpus)]
+        size = workers or len(self._gpus) or host.cores()
+        require(size >= 1 and (gpus or 0) >= 0, f"At least one worker is needed, found {shown(workers)}.")
+        most = len(self._gpus)
+        require(not most or size <= most, f"Each worker has one of {most} GPUs, so that {size} workers are too many.")
+        super().__init__(size, self._process, lambda setup: setup)
+
+    def _process(self, number: int, setup: Setup) -> "_Process":
+        own = None if self._gpus else _share(number, self._size)
+        gpu = self._gpus[number] if self._gpus else None
+        return _Process(setup._replace(cores=own, sharing=self._size), gpu)
+
+
+def _visible() -> list[str]:
+    """Return the names of the GPUs that a process may use."""
+    named = os.environ.get(VISIBLE)
+    if named is not None:
+        return [name for name in named.split(",") if name.strip() not in ("", "-1")]
+    return [path.name.removeprefix("nvidia") for path in sorted(Path("/dev").glob("nvidia[0-9]*"))]
+
+
+def _share(number: int, workers: int) -> tuple[int, ...]:
+    """Return the cores of a worker: even shares, or one core each if there are more workers than cores."""
+    every = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(host.cores()))
+    if workers > len(every):
+        return (every[number % len(every)],)
+    return tuple(every[len(every) * number // workers : len(every) * (number + 1) // workers])
+
+
+class _Process:
+    """A worker in a process of its own; see `Worker`."""
+
+    def __init__(self, setup: Setup, gpu: str | None) -> None:
+        if multiprocessing.process.current_process().name == _NAME:  # type: ignore[attr-defined]
+            raise ConfigError(MAIN)
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._sending = threading.Lock()
+        self._process = context.Process(target=_serve, args=(theirs, setup), name=_NAME, daemon=True)
+        with _STARTING, _environment(gpu):
+            self._process.start()
+        theirs.close()
+
+    def hello(self) -> Hello:
+        """Return what it is; see `Worker`."""
+        found = self._receive()
+        if isinstance(found, Failed):
+            raise found.error
+        return found
+
+    def work(self, task: Task) -> Iterator[Message]:
+        """Yield the messages of a task; see `Worker`."""
+        self._send(task)
+        while (message := self._receive()) is not None:
+            yield message
+
+    def stop(self, mark: str) -> None:
+        """Ask it to end a task; see `Worker`."""
+        with contextlib.suppress(Gone):
+            self._send(mark)
+
+    def end(self) -> None:
+        """End it; see `Worker`."""
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def _send(self, what: Task | str) -> None:
+        try:
+            packed = pickle.dumps(what)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise ConfigError(f"A setting cannot be sent to workers ({error}): define its class in a file.") from error
+        try:
+            with self._sending:
+                self._pipe.send_bytes(packed)
+        except OSError:
+            raise self._gone() from None
+
+    def _receive(self) -> Any:
+        try:
+            return self._pipe.recv()
+        except (EOFError, OSError):
+            raise self._gone() from None
+
+    def _gone(self) -> Gone:
+        self._process.join(10)
+        code = self._process.exitcode
+        if code is not None and code < 0:
+            how = f"was ended by {signal.Signals(-code).name}"
+            return Gone(f"{how}, as when memory runs out" if code == -9 else how)
+        return Gone(f"ended with exit status {code}")
+
+
+_NAME = "jfed-worker"
+
+
+@contextlib.contextmanager
+def _environment(gpu: str | None) -> Iterator[None]:
+    """Set the GPU that a new process sees."""
+    before = os.environ.get(VISIBLE)
+    if gpu is not None:
+        os.environ[VISIBLE] = gpu
+    try:
+        yield
+    finally:
+        if gpu is not None:
+            os.environ.pop(VISIBLE)
+            if before is not None:
+                os.environ[VISIBLE] = before
+
+
+def _serve(pipe: Connection, setup: Setup) -> None:
+    """Compute tasks until the driver closes the pipe, which it does however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal: the driver decides
+    try:
+        station = Station(setup)
+        pipe.send(station.hello())
+    except ConfigError as error:
+        pipe.send(Failed(error))
+        return
+    tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(pipe, station, tasks), daemon=True).start()
+    while True:
+        for message in station.work(tasks.get()):
+            pipe.send(message)
+        pipe.send(None)
+
+
+def _listen(pipe: Connection, station: Station, tasks: "queue.SimpleQueue[Task]") -> None:
+    """Take tasks and requests to stop; without a driver, end after a checkpoint of what is in work."""
+    task: Task | None = None
+    while True:
+        try:
+            found = pipe.recv()
+        except (EOFError, OSError):
+            if task is not None:
+                station.stop(task.mark)
+                station.idle.wait(60)
+            sys.stdout.flush()
+            os._exit(1)
+        if isinstance(found, str):
+            station.stop(found)
+        else:
+            task = found
+            tasks.put(found)
