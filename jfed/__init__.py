@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from jfed.points import Point as Point
     from jfed.results.load import load as load
     from jfed.runner.executors.processes import Processes as Processes
+    from jfed.runner.executors.ray import Ray as Ray
     from jfed.runner.live import Progress as Progress
     from jfed.runner.run import run as run
     from jfed.runner.tensorboard import TensorBoard as TensorBoard
@@ -127,6 +128,7 @@ _HOME = {
     "Problem": "jfed.core.types",
     "Processes": "jfed.runner.executors.processes",
     "Progress": "jfed.runner.live",
+    "Ray": "jfed.runner.executors.ray",
     "Report": "jfed.core.learning",
     "Selector": "jfed.core.interfaces",
     "SelectorOptions": "jfed.core.members",

@@ -11,7 +11,7 @@ import logging
 import queue
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
@@ -47,7 +47,7 @@ class Gone(Exception):
 
 
 class Worker(Protocol):
-    """A worker as the driver sees it. All methods but `stop` and `end` wait for the worker."""
+    """A worker as the driver sees it."""
 
     def hello(self) -> Hello:
         """Return what it is, once it has started; raise `Gone` or `ConfigError` if it could not."""
@@ -70,7 +70,8 @@ class _Place:
 
     Attributes:
         number: its number, from 0.
-        worker: the worker; None while it starts.
+        worker: the worker; None until its process has begun.
+        ready: whether it has started and is the same as the others.
         group: number of the compile group that it has compiled.
         busy: whether it has a task.
         units: units of the task that it has not returned.
@@ -78,6 +79,7 @@ class _Place:
 
     number: int
     worker: Worker | None = None
+    ready: bool = False
     group: int | None = None
     busy: bool = False
     units: list[Unit] = field(default_factory=list)
@@ -92,9 +94,9 @@ class Crew:
 
     site: Site
 
-    def __init__(self, size: int, start: Callable[[int, Setup], Worker], prepare: Callable[[Setup], Setup]) -> None:
-        """Take the number of workers, a function that begins a worker, and one that completes its set-up."""
-        self._size, self._start, self._prepare = size, start, prepare
+    def __init__(self, size: int | None) -> None:
+        """Take the number of workers; None if only `_open` will know it."""
+        self._size = size or 0
         self._places: list[_Place] = []
         self._depth = 0  # a command within `with` uses the workers that are there
         self._inbox: queue.SimpleQueue[tuple[_Place, Any]] = queue.SimpleQueue()
@@ -104,12 +106,12 @@ class Crew:
         self._depth += 1
         if self._depth > 1:
             return self
-        self._setup = self._prepare(setup(catalog.loaded()))
+        self._setup = setup(catalog.loaded())
         try:
-            first = _Place(0, self._start(0, self._setup))
-            self._places = [first]
-            assert first.worker is not None
-            self._hello = first.worker.hello()
+            self._open()
+            first = self._start(0, self._setup)
+            self._places = [_Place(0, first, ready=True)]
+            self._hello = first.hello()
             _compare(versions(), self._hello.versions, "this process", "the workers")
         except Gone as error:
             self.__exit__()
@@ -129,6 +131,17 @@ class Crew:
         for place in places:
             if place.worker is not None:
                 place.worker.end()
+        self._close()
+
+    def _open(self) -> None:
+        """Do what is to be done before the first worker starts."""
+
+    def _close(self) -> None:
+        """Do what is to be done after the last worker has ended."""
+
+    def _start(self, number: int, given: Setup) -> Worker:
+        """Begin the process of a worker."""
+        raise NotImplementedError
 
     def compute(self, groups: Sequence[Sequence[Unit]], host: Host, runs: int, progress: bool) -> None:
         """Compute units on the workers; see `Executor.compute`."""
@@ -163,7 +176,7 @@ class Crew:
     def _hand_out(self, work: "_Work", mark: str, host: Host) -> None:
         """Give units to each worker that has none."""
         for place in self._places:
-            if place.worker is not None and not place.busy and (units := work.take(place.group)):
+            if place.worker is not None and place.ready and not place.busy and (units := work.take(place.group)):
                 task = Task(units, host.layout, host.names, host.out, mark, host.live is not None)
                 place.group, place.busy, place.units = units[0].group, True, list(units)
                 threading.Thread(target=self._follow, args=(place, place.worker, task), daemon=True).start()
@@ -175,8 +188,8 @@ class Crew:
 
         def target() -> None:
             try:
-                worker = self._start(number, self._setup)
-                self._inbox.put((place, (worker, worker.hello())))
+                place.worker = self._start(number, self._setup)
+                self._inbox.put((place, place.worker.hello()))
             except (Gone, ConfigError) as error:
                 self._inbox.put((place, Failed(ConfigError(f"Worker {number + 1} could not start: {error}."))))
 
@@ -223,10 +236,10 @@ class Crew:
                     self._begin(place.number)
             case Failed(error):
                 raise error
-            case (worker, Hello() as hello):
-                place.worker = worker
-                _compare(self._hello.versions, hello.versions, "the first worker", f"worker {place.number + 1}")
-                _compare(vars(self._hello.site), vars(hello.site), "the first worker", f"worker {place.number + 1}")
+            case Hello(found, site):
+                _compare(self._hello.versions, found, "the first worker", f"worker {place.number + 1}")
+                _compare(vars(self._hello.site), vars(site), "the first worker", f"worker {place.number + 1}")
+                place.ready = True
 
 
 class _Work:

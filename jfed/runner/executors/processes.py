@@ -50,12 +50,14 @@ class Processes(Crew):
         require(size >= 1 and (gpus or 0) >= 0, f"At least one worker is needed, found {shown(workers)}.")
         most = len(self._gpus)
         require(not most or size <= most, f"Each worker has one of {most} GPUs, so that {size} workers are too many.")
-        super().__init__(size, self._process, lambda setup: setup)
+        super().__init__(size)
 
-    def _process(self, number: int, setup: Setup) -> "_Process":
-        own = None if self._gpus else _share(number, self._size)
-        gpu = self._gpus[number] if self._gpus else None
-        return _Process(setup._replace(cores=own, sharing=self._size), gpu)
+    def _start(self, number: int, given: Setup) -> "_Process":
+        given = given._replace(sharing=self._size)
+        if self._gpus:
+            return _Process(given, self._gpus[number])
+        own = _share(number, self._size)
+        return _Process(given._replace(cores=own, devices=len(own)), None)
 
 
 def _visible() -> list[str]:

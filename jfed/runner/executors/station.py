@@ -41,13 +41,15 @@ class Setup(NamedTuple):
         files: name and text of each file with the user's own members, by its path on the driver's machine.
         settings: settings of jax by name.
         cores: the cores of its machine that it uses; None for all.
+        devices: number of its devices, if it computes on a CPU; None for one per core.
         sharing: number of workers that share its machine's memory.
     """
 
     files: Mapping[str, str]
     settings: Mapping[str, Any]
-    cores: tuple[int, ...] | None
-    sharing: int
+    cores: tuple[int, ...] | None = None
+    devices: int | None = None
+    sharing: int = 1
 
 
 class Hello(NamedTuple):
@@ -130,16 +132,10 @@ def versions() -> dict[str, Any]:
     }
 
 
-def setup(files: Sequence[Path], cores: tuple[int, ...] | None = None, sharing: int = 1) -> Setup:
-    """Return the set-up of a worker of this process.
-
-    Args:
-        files: files with the user's own members.
-        cores: the cores that it uses; None for all.
-        sharing: number of workers that share its machine's memory.
-    """
+def setup(files: Sequence[Path]) -> Setup:
+    """Return the set-up of a worker of this process, given the files with the user's own members."""
     texts = {str(path): path.read_text(encoding="utf-8") for path in files}
-    return Setup(texts, {name: jax.config.values[name] for name in SETTINGS}, cores, sharing)
+    return Setup(texts, {name: jax.config.values[name] for name in SETTINGS})
 
 
 class Station:
@@ -155,7 +151,7 @@ class Station:
             os.sched_setaffinity(0, given.cores)
         for name, value in given.settings.items():
             jax.config.update(name, value)
-        host.setup(None if given.cores is None else len(given.cores))
+        host.setup(given.devices)
         self._copies = tempfile.TemporaryDirectory(prefix="jfed-")
         for path, text in given.files.items():
             catalog.load_file(_here(Path(path), text, Path(self._copies.name)))
