@@ -19,6 +19,7 @@ from jfed.commands.wide import wide_report
 from jfed.config import Training
 from jfed.core.errors import require
 from jfed.paths import parse_axes, parse_settings, problem_axes, scheme_axes
+from jfed.runner.executors.named import named
 from jfed.runner.feed import dataset
 from jfed.sweep import Point, changed, coordinate, product
 
@@ -46,6 +47,8 @@ class Settings:
         targets: accuracies for rounds-to-accuracy.
         load: Python files with schemes, models, ... of your own; their names then work in all flags.
         block_size: number of runs in a block; chosen by jfed by default.
+        on: what computes: here (this process), processes:4 (so many workers; with GPUs one for each by default), or
+            ray:workers=8,gpus=1,address=auto (a Ray cluster).
         set: further settings by path, such as selector.eta=0.1 or environment.success_rates=(0.2,0.8).
         sweep: settings with several values, such as training.algorithm.learning_rate=0.01,0.1; all combinations are
             run.
@@ -72,6 +75,7 @@ class Settings:
     targets: tuple[float, ...] = (0.65, 0.75, 0.85)
     load: tuple[Path, ...] = ()
     block_size: int | None = None
+    on: str = "here"
     set: tuple[str, ...] = ()
     sweep: tuple[str, ...] = ()
     tune_seeds: tuple[int, ...] = ()
@@ -123,11 +127,13 @@ def computed(settings: Settings, every: Sequence[Point], flags: Sequence[str]) -
     seconds = None if minutes is None else 60 * minutes
     layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
     how = {"data_dir": settings.data_dir, "layout": layout}
+    place = named(settings.on)
     if settings.dry_run:
+        require(place is None, "--dry-run measures on this process: leave out --on.")
         dry.tell(every, seeds, settings.out, how, Console())
         raise SystemExit(0)
     curves = jfed.TensorBoard(settings.out / "tensorboard") if settings.tensorboard else None
-    return jfed.run(every, seeds, out=settings.out, on_chunk=curves, **how)
+    return jfed.run(every, seeds, out=settings.out, on_chunk=curves, executor=place, **how)
 
 
 def run(settings: Settings, every: Sequence[Point], study: Study, flags: Sequence[str] = ()) -> None:

@@ -91,6 +91,8 @@ class Amount:
         seeds: number of seeds (30), or which ones (0 1 5, or 0:30); by default 30, or with training 10.
         minutes: stop cleanly after this time; the same command resumes the work.
         block_size: runs that are computed side by side; chosen by jfed by default.
+        on: what computes: here (this process), processes:4 (so many workers; with GPUs one for each by default), or
+            ray:workers=8,gpus=1,address=auto (a Ray cluster).
         until_decided: add seeds at planned looks, for each scheme until it is decided, in place of --seeds.
         max_seeds: number of seeds at which --until-decided ends, by default 200; with --looks, their last is the end.
         looks: numbers of seeds at which --until-decided looks; by default five, up to --max-seeds.
@@ -100,6 +102,7 @@ class Amount:
     seeds: Seeds = None
     minutes: float | None = None
     block_size: int | None = None
+    on: str = "here"
     until_decided: bool = False
     max_seeds: int | None = None
     looks: tuple[int, ...] = ()

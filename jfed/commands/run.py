@@ -1,5 +1,6 @@
 """`jfed run`: a study of one's own from the command line, with training or without."""
 
+import contextlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ def main(settings: Settings, console: Console) -> None:
     """Run the schemes, print tables that compare them, and write the figures and the table of runs."""
     import jfed
     from jfed.commands.learning import config, with_defaults
+    from jfed.runner.executors.named import named
     from jfed.runner.host import setup
     from jfed.sweep import changed as with_settings
 
@@ -46,14 +48,17 @@ def main(settings: Settings, console: Console) -> None:
     minutes = settings.amount.minutes
     layout = jfed.Layout(block_size=settings.amount.block_size, max_seconds=None if minutes is None else 60 * minutes)
     how = {"layout": layout, "data_dir": settings.training.data_dir}
+    place = named(settings.amount.on)
     if settings.dry_run:
+        require(place is None, "--dry-run measures on this process: leave out --on.")
         from jfed.commands.dry import tell
 
         if looks:
             console.print("If no scheme is decided before the last look:")
         tell(points, range(looks[-1]) if looks else seeds, settings.results.out, how, console)
         return
-    _study(settings, points, list(axes), seeds, looks, how, console)
+    with place or contextlib.nullcontext():  # looks share the workers
+        _study(settings, points, list(axes), seeds, looks, how | {"executor": place}, console)
 
 
 def _study(
@@ -67,7 +72,8 @@ def _study(
     from jfed.runner.units import ask
 
     out, metrics, further = settings.results.out, settings.results.metric, settings.further
-    ask(points, range(looks[-1]) if looks else seeds, **how)  # refuses what cannot be run before anything is written
+    # refuses what cannot be run before anything is written
+    ask(points, range(looks[-1]) if looks else seeds, how["layout"], how["data_dir"])
     choices = Choices(metric=metrics, baseline=points[0].coords["method"])
     for metric in () if looks else metrics:
         under_plan(metric, choices.of(metric), out / "tables")

@@ -9,18 +9,25 @@ import json
 import logging
 import os
 import platform
+import re
+import secrets
 import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from jfed.core.errors import ConfigError, StorageError
 from jfed.core.version import __version__
 
+HOST = re.sub(r"[^A-Za-z0-9-]", "-", platform.node()) or "unnamed"
+DAY_S = 86_400
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy", "xarray")
 
 log = logging.getLogger("jfed")
@@ -91,7 +98,7 @@ def checkpoint_folder(out: Path, unit_id: str) -> Path:
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
     """Write and sync a file under a temporary name, then rename it, so that a file that exists is complete."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part = path.with_name(f"{path.name}.{HOST}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
         with open(part, "wb") as file:
             file.write(content)
@@ -133,12 +140,22 @@ def files(path: Path, endings: tuple[str, ...] = (".npz",)) -> list[Path]:
 
 
 def remove_leftovers(out: Path, needless: Callable[[Path], bool]) -> None:
-    """Remove the leftovers of a killed process: half-written files, and folders of checkpoints that are needless."""
-    for part in [*out.glob("*.part"), *out.glob("results/*.part")]:
-        part.unlink(missing_ok=True)
+    """Remove the leftovers of killed processes: half-written files, and folders of checkpoints that are needless."""
+    for part in [*out.glob("*.part"), *out.glob("results/*.part"), *out.glob("checkpoints/*/*.part")]:
+        remove_abandoned(part)
     for folder in out.glob("checkpoints/*"):
         if needless(folder):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_abandoned(part: Path) -> None:
+    """Remove a half-written file unless its process may still write it: one that lives here, or today's elsewhere."""
+    host, _, pid = part.name.removesuffix(".part").rpartition(".")[0].rpartition(".")
+    with contextlib.suppress(OSError):
+        here = host.endswith(f".{HOST}") and pid.isdecimal()
+        alive = psutil.pid_exists(int(pid)) if here else time.time() - part.stat().st_mtime < DAY_S
+        if not alive:
+            part.unlink(missing_ok=True)
 
 
 def provenance() -> dict[str, Any]:

@@ -87,9 +87,10 @@ def save(folder: Path, round: int, arrays: Mapping[str, np.ndarray]) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     store.write_whole(folder / f"{round:08d}.npz", seal(arrays, {"jax": jax.__version__}))
-    old = sorted(folder.glob("*.npz"))[:-KEEP]
-    for path in [*old, *folder.glob("*.part")]:  # a killed process leaves its .part file
+    for path in sorted(folder.glob("*.npz"))[:-KEEP]:
         path.unlink(missing_ok=True)
+    for part in folder.glob("*.part"):
+        store.remove_abandoned(part)
 
 
 def load(folder: Path, state: Mapping[str, Any], kept: set[str]) -> Saved:

@@ -26,6 +26,13 @@ def setup(devices: int | None = None) -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
 
 
+def drive() -> None:
+    """Leave accelerators to workers: this process, which plans, uses its CPU, unless jax has been used."""
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_num_cpu_devices", jax.config.values["jax_num_cpu_devices"])  # an error after first use
+        jax.config.update("jax_platforms", "cpu")
+
+
 def cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

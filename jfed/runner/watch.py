@@ -49,8 +49,14 @@ class Watch:
         runs_done: those that are done.
     """
 
-    def __init__(self, work: Sequence[int], runs: int, runs_done: int, show: bool) -> None:
-        """Take the work of each compile group, the number of runs of the sweep, and how many of them are done."""
+    def __init__(
+        self, work: Sequence[int], runs: int, runs_done: int, show: bool, sure_s: float = SURE_S
+    ) -> None:  # fmt: skip
+        """Take the work of each compile group, the number of runs of the sweep, and how many of them are done.
+
+        `sure_s` is the time of measured rounds after which an estimate is worth a warning.
+        """
+        self._sure_s = sure_s
         self._ahead: list[float] = list(work)
         self.runs, self.runs_done = runs, runs_done
         self._label, self._round, self._rounds = "", 0, 0
@@ -138,7 +144,7 @@ class Watch:
 
     def _warn(self, left: float | None) -> None:
         """Say once, as soon as rounds have been measured, that the command will take long."""
-        if self._warned or not self._show or left is None or self._before[0] + self._measured[0] < SURE_S:
+        if self._warned or not self._show or left is None or self._before[0] + self._measured[0] < self._sure_s:
             return
         self._warned = True
         if left > LONG_S:

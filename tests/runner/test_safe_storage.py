@@ -93,13 +93,19 @@ def test_a_directory_that_cannot_be_made(tmp_path):
 def test_what_a_killed_process_left_is_removed(whole, tmp_path):
     run(WHERE, SEEDS[:2], out=tmp_path)
     (done,) = tmp_path.glob("results/*.npz")
-    left = [done.with_name("x.npz.1.part"), tmp_path / "manifest.json.1.part"]
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    mine, theirs = f"{store.HOST}.{ended.pid}.0a1b.part", "another.7.0a1b.part"
+    left = [done.with_name(f"x.npz.{mine}"), tmp_path / f"manifest.json.{mine}", tmp_path / f"labels.json.{theirs}"]
     left.append(store.checkpoint_folder(tmp_path, done.stem) / "00000002-x.npz")
     left[-1].parent.mkdir(parents=True)
-    for path in left:
+    # Processes that live here, or may live on another machine, still write these.
+    written = [done.with_name(f"x.npz.{store.HOST}.{os.getpid()}.0a1b.part"), done.with_name(f"x.npz.{theirs}")]
+    for path in [*left, *written]:
         path.write_bytes(b"half")
+    os.utime(left[2], (0, 0))
     xr.testing.assert_identical(whole, run(WHERE, SEEDS, out=tmp_path))
-    assert not any(path.exists() for path in left)
+    assert not any(path.exists() for path in left) and all(path.exists() for path in written)
 
 
 # ---------------------------------------------------------------------------------------------------- lock

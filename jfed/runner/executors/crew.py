@@ -5,19 +5,21 @@ its units are handed out again: they resume from their checkpoints where the wor
 come to the same bits in any case.
 """
 
-import collections
 import contextlib
 import logging
+import os
 import queue
+import secrets
 import threading
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 from jfed import catalog
-from jfed.core.errors import ConfigError
+from jfed.core.errors import ConfigError, require
+from jfed.results import store
 from jfed.runner.batch import Host, leave
+from jfed.runner.executors.backlog import TRIES, Backlog, Gone
 from jfed.runner.executors.executor import keep
 from jfed.runner.executors.station import (
     Chunk,
@@ -32,18 +34,15 @@ from jfed.runner.executors.station import (
     setup,
     versions,
 )
+from jfed.runner.host import drive
 from jfed.runner.live import Progress
 from jfed.runner.site import Site
-from jfed.runner.units import Unit, halved
+from jfed.runner.units import Unit
 from jfed.runner.watch import Watch
 
-TRIES = 3  # of a unit whose workers die
+SURE_S = 30.0  # until an estimate of the time is worth a warning: workers start and compile at different times
 
 log = logging.getLogger("jfed")
-
-
-class Gone(Exception):
-    """A worker has ended without being asked to: a sentence that says how."""
 
 
 class Worker(Protocol):
@@ -98,6 +97,7 @@ class Crew:
         """Take the number of workers; None if only `_open` will know it."""
         self._size = size or 0
         self._places: list[_Place] = []
+        self._early = 0  # deaths of workers that had not started, one after another
         self._depth = 0  # a command within `with` uses the workers that are there
         self._inbox: queue.SimpleQueue[tuple[_Place, Any]] = queue.SimpleQueue()
 
@@ -106,6 +106,7 @@ class Crew:
         self._depth += 1
         if self._depth > 1:
             return self
+        drive()
         self._setup = setup(catalog.loaded())
         try:
             self._open()
@@ -145,11 +146,11 @@ class Crew:
 
     def compute(self, groups: Sequence[Sequence[Unit]], host: Host, runs: int, progress: bool) -> None:
         """Compute units on the workers; see `Executor.compute`."""
-        work = _Work(groups, host, self._hello.site.num_devices)
+        work = Backlog(groups, self._hello.site.num_devices)
         left = work.left()
         rounds = sum(unit.config.num_rounds for unit in left)
         with (
-            Watch([rounds], runs, runs - sum(len(unit.runs) for unit in left), progress) as host.watch,
+            Watch([rounds], runs, runs - sum(len(unit.runs) for unit in left), progress, SURE_S) as host.watch,
             _mark(host) as mark,
         ):
             host.watch.group(f"{self._size} workers", max((u.config.num_rounds for u in left), default=0), rounds)
@@ -167,13 +168,13 @@ class Crew:
                     self._hand_out(work, mark, host)
                 with contextlib.suppress(queue.Empty):
                     self._answer(*self._inbox.get(timeout=0.2), work, host)
-            if work.left():
+            if work.left() and (host.live is None or host.live.error is None):
                 leave(host)
 
     def _busy(self) -> list[Worker]:
         return [place.worker for place in self._places if place.worker is not None and place.busy]
 
-    def _hand_out(self, work: "_Work", mark: str, host: Host) -> None:
+    def _hand_out(self, work: Backlog, mark: str, host: Host) -> None:
         """Give units to each worker that has none."""
         for place in self._places:
             if place.worker is not None and place.ready and not place.busy and (units := work.take(place.group)):
@@ -190,8 +191,10 @@ class Crew:
             try:
                 place.worker = self._start(number, self._setup)
                 self._inbox.put((place, place.worker.hello()))
-            except (Gone, ConfigError) as error:
-                self._inbox.put((place, Failed(ConfigError(f"Worker {number + 1} could not start: {error}."))))
+            except Gone as error:
+                self._inbox.put((place, error))
+            except ConfigError as error:
+                self._inbox.put((place, Failed(error)))
 
         threading.Thread(target=target, daemon=True).start()
 
@@ -206,7 +209,7 @@ class Crew:
         except Exception as error:
             self._inbox.put((place, Failed(error)))
 
-    def _answer(self, place: _Place, message: Any, work: "_Work", host: Host) -> None:
+    def _answer(self, place: _Place, message: Any, work: Backlog, host: Host) -> None:
         """Do what a worker's message wants."""
         match message:
             case None:
@@ -228,6 +231,9 @@ class Crew:
                 if host.live is not None:
                     host.live.told(replace(message, runs_done=host.watch.runs_done, num_runs=host.watch.runs))
             case Gone():
+                log.warning(f"A worker is replaced: {message}.")
+                self._early = 0 if place.ready else self._early + 1
+                require(self._early < TRIES, f"Workers cannot start: {message}.")
                 work.died(place.units, message)
                 if place.worker is not None:
                     place.worker.end()
@@ -240,62 +246,6 @@ class Crew:
                 _compare(self._hello.versions, found, "the first worker", f"worker {place.number + 1}")
                 _compare(vars(self._hello.site), vars(site), "the first worker", f"worker {place.number + 1}")
                 place.ready = True
-
-
-class _Work:
-    """The units that nobody has yet, by compile group."""
-
-    def __init__(self, groups: Sequence[Sequence[Unit]], host: Host, share: int) -> None:
-        """Take the groups, and the number of units of a task."""
-        self._groups = {group[0].group: collections.deque(group) for group in groups if group}
-        self._host, self._share = host, share
-        self._taken: collections.Counter[int] = collections.Counter()
-        self._deaths: collections.Counter[str] = collections.Counter()
-
-    def left(self) -> list[Unit]:
-        """Return the units that nobody has."""
-        return [unit for group in self._groups.values() for unit in group]
-
-    def take(self, group: int | None) -> list[Unit]:
-        """Return units for a worker that has compiled a group; none if there are none.
-
-        It stays with its group; else it gets one that no worker has begun, or the one with most units left.
-        """
-        open_ = {number: units for number, units in self._groups.items() if units}
-        if not open_:
-            return []
-        if group not in open_:
-            group = max(open_, key=lambda number: (not self._taken[number], len(open_[number])))
-        self._taken[group] += 1
-        size = open_[group][0].block_size
-        found: list[Unit] = []
-        while open_[group] and len(found) < self._share and open_[group][0].block_size == size:
-            found.append(open_[group].popleft())
-        return found
-
-    def back(self, units: Sequence[Unit]) -> None:
-        """Take units back, which are handed out first."""
-        for unit in reversed(units):
-            self._groups[unit.group].appendleft(unit)
-
-    def halve(self, units: Sequence[Unit], why: str) -> None:
-        """Cut the blocks that are left of a group in two."""
-        number = units[0].group
-        smaller = halved([*units, *self._groups[number]])
-        log.warning(f"{why}: taking blocks of {max(unit.block_size for unit in smaller)}.")
-        self._groups[number] = collections.deque(smaller)
-
-    def died(self, units: Sequence[Unit], why: Gone) -> None:
-        """Take back the units of a worker that died; give up a unit whose workers die again and again."""
-        log.warning(f"A worker is replaced: {why}.")
-        for unit in units:
-            self._deaths[unit.id] += 1
-            if self._deaths[unit.id] >= TRIES:
-                raise ConfigError(
-                    f"The workers of a unit have died {TRIES} times, the last one: {why}. If its memory ran out, take"
-                    f" fewer workers, or smaller blocks than {unit.block_size} (--block-size)."
-                )
-        self.back(units)
 
 
 def _compare(first: Mapping[str, Any], other: Mapping[str, Any], whose: str, others: str) -> None:
@@ -311,16 +261,13 @@ def _compare(first: Mapping[str, Any], other: Mapping[str, Any], whose: str, oth
 @contextlib.contextmanager
 def _mark(host: Host) -> Iterator[str]:
     """Write a file into the directory of results by which workers see that it is theirs, too; return its name."""
-    name = f"checkpoints/{uuid.uuid4().hex}.driver"
+    name = f"driver.{store.HOST}.{os.getpid()}.{secrets.token_hex(4)}.part"
     if host.out is None:
         yield name
         return
     path = host.out / name
-    try:
-        path.parent.mkdir(exist_ok=True)
+    with contextlib.suppress(OSError):  # a full disk: there are no checkpoints
         path.touch()
-    except OSError:
-        pass  # a full disk: there are no checkpoints
     try:
         yield name
     finally:

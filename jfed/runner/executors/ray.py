@@ -55,7 +55,7 @@ class Ray(Crew):
                 own: dict[str, Any] = (
                     {} if self._address or "RAY_ADDRESS" in os.environ else {"include_dashboard": False}
                 )
-                ray.init(self._address, logging_level=logging.ERROR, **own)
+                ray.init(self._address, logging_level=logging.ERROR, log_to_driver=False, **own)
             except (ConnectionError, ValueError, RuntimeError, OSError) as error:
                 raise ConfigError(f"There is no Ray cluster at {self._address}: {error}.") from error
             self._began = True
@@ -165,4 +165,4 @@ def _gone(error: Exception) -> Gone:
     """Return the end of an actor in words."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = next((line for line in lines if "died because" in line or "memory" in line), lines[0] if lines else "")
-    return Gone(told.rstrip(".") or type(error).__name__)
+    return Gone(told.partition(" Some common causes")[0].rstrip(".") or type(error).__name__)

@@ -152,9 +152,8 @@ class Station:
         for name, value in given.settings.items():
             jax.config.update(name, value)
         host.setup(given.devices)
-        self._copies = tempfile.TemporaryDirectory(prefix="jfed-")
         for path, text in given.files.items():
-            catalog.load_file(_here(Path(path), text, Path(self._copies.name)))
+            catalog.load_file(_here(Path(path), text))
         self._sharing = given.sharing
         self._site = here()
         self._fitting: set[tuple[int, int]] = set()
@@ -242,14 +241,14 @@ class _Log(logging.Handler):
         self._tell(Logged(record.levelno, record.getMessage()))
 
 
-def _here(path: Path, text: str, folder: Path) -> Path:
-    """Return a file with a text: that of the driver if it is the same on this machine, else a copy in a folder."""
+def _here(path: Path, text: str) -> Path:
+    """Return a file with a text: that of the driver if it is the same on this machine, else a copy, which stays."""
     try:
         if path.read_text(encoding="utf-8") == text:
             return path
     except OSError:
         pass
-    copy = folder / path.name
+    copy = Path(tempfile.mkdtemp(prefix="jfed-")) / path.name
     copy.write_text(text, encoding="utf-8")
     return copy
 

@@ -1,0 +1,213 @@
+"""Workers: what they compute is what this process computes, whoever fails, and whatever stops them."""
+
+import collections
+import dataclasses
+import pickle
+import threading
+
+import jax
+import numpy as np
+import pytest
+from support import LAYOUT, SELECTION, TRAINING, T, assert_same_bits, points, run
+
+import jfed.runner.executors.station as station
+from jfed.core.errors import ConfigError, Unfinished
+from jfed.runner import memory, units
+from jfed.runner.executors.backlog import Backlog, Gone
+from jfed.runner.executors.crew import Crew
+from jfed.runner.executors.station import Station
+from jfed.runner.units import Layout
+
+SEEDS = range(4)
+
+
+class Here:
+    """A worker in this process, which dies when it is told to."""
+
+    def __init__(self, given, tasks, deaths):
+        self.station, self.tasks, self.deaths, self.ended = Station(given), tasks, deaths, False
+
+    def hello(self):
+        return self.station.hello()
+
+    def work(self, task):
+        self.tasks.append((self, task))
+        for number, message in enumerate(self.station.work(task)):
+            if self.deaths and number == self.deaths[0]:
+                self.deaths.popleft()
+                self.station.stop(task.mark)
+                self.station.idle.wait()
+                raise Gone("was ended by the test")
+            yield message
+
+    def stop(self, mark):
+        self.station.stop(mark)
+
+    def end(self):
+        self.ended = True
+
+
+class Threads(Crew):
+    """Workers in this process; `deaths` are numbers of messages after which the next workers die."""
+
+    def __init__(self, size=2, deaths=(), unlike=None):
+        super().__init__(size)
+        self.tasks, self.deaths, self.begun, self.unlike = [], collections.deque(deaths), [], unlike
+
+    def _start(self, number, given):
+        worker = Here(given, self.tasks, self.deaths)
+        if number and self.unlike:
+            hello = worker.hello()
+            worker.hello = lambda: self.unlike(hello)
+        self.begun.append(worker)
+        return worker
+
+
+@pytest.fixture(scope="module")
+def where():
+    return points(SELECTION, "uniform", "e3cs-0.5")
+
+
+@pytest.fixture(scope="module")
+def whole(where):
+    return run(where, SEEDS)
+
+
+def test_workers_compute_the_same_bits_and_stay_with_their_programs(where, whole, tmp_path):
+    crew = Threads(2)
+    found = run(where, SEEDS, out=tmp_path, executor=crew)
+    assert_same_bits(found, whole)
+    assert len(list(tmp_path.glob("results/*.npz"))) == 4 and not list(tmp_path.glob("*.part"))
+    assert all(worker.ended for worker in crew.begun)
+    groups = collections.defaultdict(list)
+    for worker, task in crew.tasks:
+        groups[worker] += [unit.group for unit in task.units]
+    assert sum(map(len, groups.values())) == 4 and all(len(set(own)) == 1 for own in groups.values())
+    again = Threads(2)
+    assert_same_bits(run(where, SEEDS, out=tmp_path, executor=again), whole)
+    assert not again.tasks and len(again.begun) == 1
+
+
+def test_results_in_memory_and_workers_that_several_calls_share(where, whole):
+    with Threads(2) as crew:
+        assert_same_bits(run(where, SEEDS, executor=crew), whole)
+        assert_same_bits(run(where[:1], SEEDS, executor=crew), whole.isel(run=whole["method"].values == "uniform"))
+        assert not any(worker.ended for worker in crew.begun)
+    assert len(crew.begun) == 2 and all(worker.ended for worker in crew.begun)
+
+
+def test_a_worker_that_dies_is_replaced_and_its_units_are_done_by_others(where, whole, caplog, tmp_path):
+    crew = Threads(2, deaths=(0, 2))
+    assert_same_bits(run(where, SEEDS, out=tmp_path, executor=crew), whole)
+    assert caplog.text.count("A worker is replaced: was ended by the test.") == 2 and len(crew.begun) == 4
+
+
+def test_units_whose_workers_always_die_end_the_command(where):
+    with pytest.raises(
+        ConfigError, match="The workers of a unit have died 3 times, the last one: was ended by the test"
+    ):
+        run(where[:1], [0, 1], executor=Threads(1, deaths=[0] * 9))
+
+
+def test_blocks_too_large_for_a_worker_come_back_and_are_cut(where, whole, monkeypatch, caplog):
+    want = memory.needed(memory._compiled(units.plan(where, SEEDS, Layout(2, T))[0], 2))
+    monkeypatch.setattr(memory, "available", lambda devices: want / memory.SHARE * 0.7)
+    found = run(where, SEEDS, Layout(chunk_rounds=T), executor=Threads(1))
+    assert found.attrs["block_size"] == 1 and "taking blocks of 1" in caplog.text
+    assert_same_bits(found, whole)
+
+
+def test_a_time_limit_stops_workers_after_a_checkpoint_and_the_next_command_resumes(whole, where, tmp_path):
+    short = Layout(block_size=2, chunk_rounds=2, max_seconds=0, checkpoint_s=1000)
+    with pytest.raises(Unfinished, match="The time is up"):
+        run(where, SEEDS, short, out=tmp_path, executor=Threads(2))
+    assert list(tmp_path.glob("checkpoints/*/*.npz"))
+    told = []
+    found = run(where, SEEDS, out=tmp_path, executor=Threads(2), on_chunk=told.append)
+    assert_same_bits(found, whole)
+    assert min(one.first_round for one in told) > 1
+
+
+def test_the_callback_is_called_by_the_driver(where, whole):
+    told, threads = [], set()
+
+    def see(progress):
+        told.append(progress)
+        threads.add(threading.current_thread())
+
+    run(where, SEEDS, executor=Threads(2), on_chunk=see)
+    assert threads == {threading.main_thread()}
+    assert {one.num_runs for one in told} == {8} and max(one.runs_done for one in told) >= 2
+    last = [one for one in told if one.round == T and "uniform" in one.num_succeeded]
+    both = sum(one.num_succeeded["uniform"] * len(one.seeds["uniform"]) for one in last)
+    assert both == whole["num_succeeded"].values[whole["method"].values == "uniform"].sum()
+    with pytest.raises(ZeroDivisionError):
+        run(where, SEEDS, executor=Threads(2), on_chunk=lambda progress: 1 / 0)
+    with pytest.raises(Unfinished, match="The callback has ended it"):
+        run(where, SEEDS, Layout(2, 1), executor=Threads(2), on_chunk=lambda progress: True)
+
+
+@pytest.mark.parametrize(
+    ("unlike", "sentence"),
+    [
+        (lambda hello: hello._replace(versions=hello.versions | {"jax": "0.1"}), "jax is .* and 0.1 on worker 2"),
+        (
+            lambda hello: hello._replace(site=dataclasses.replace(hello.site, device="H100")),
+            "device is cpu on the first worker and H100 on worker 2",
+        ),
+    ],
+)
+def test_workers_that_would_compute_other_bits_are_refused(where, unlike, sentence):
+    crew = Threads(2, unlike=unlike)
+    with pytest.raises(ConfigError, match=f"All workers must be the same: {sentence}"):
+        run(where, SEEDS, executor=crew)
+    assert all(worker.ended for worker in crew.begun)
+
+
+def test_an_error_in_a_worker_ends_the_command(where, monkeypatch):
+    def broken(*args):
+        raise jax.errors.JaxRuntimeError("INTERNAL: something is broken")
+        yield
+
+    monkeypatch.setattr(station, "compute_group", broken)
+    with pytest.raises(RuntimeError, match="JaxRuntimeError: INTERNAL: something is broken"):
+        run(where, SEEDS, executor=Threads(2))
+
+
+def test_a_seat_for_every_group_before_two_work_at_one(where):
+    planned = [units.plan([point], range(6), LAYOUT) for point in where]
+    groups = [[dataclasses.replace(u, group=number) for u in own] for number, own in enumerate(planned)]
+    backlog = Backlog(groups, 1)
+    first, second, third = backlog.take(None), backlog.take(None), backlog.take(None)
+    assert [one[0].group for one in (first, second, third)] == [0, 1, 0]
+    assert [one[0].group for one in (backlog.take(1), backlog.take(1), backlog.take(1))] == [1, 1, 0]
+    assert backlog.take(1) == [] and not backlog.left()
+    backlog.back(second)
+    assert backlog.take(0) == second
+
+
+def test_training_on_workers(tmp_path):
+    where = points(TRAINING, "e3cs-0.5")
+    found = run(where, [0, 1, 2, 3], executor=Threads(2))
+    assert_same_bits(found, run(where, [0, 1, 2, 3]))
+    assert np.isfinite(found["test_accuracy"].values).all()
+
+
+def test_a_unit_can_be_sent(where):
+    (unit, *_) = units.plan(where, SEEDS, LAYOUT)
+    sent = pickle.loads(pickle.dumps(unit))
+    assert (sent.id, sent.spec) == (unit.id, unit.spec) and [r.id for r in sent.runs] == [r.id for r in unit.runs]
+    assert "options" not in vars(sent.spec.selector)  # whose class no other process knows
+
+
+def test_devices_of_this_process(where, whole):
+    assert_same_bits(run(where, SEEDS, devices=1), whole)
+    for devices, sentence in (
+        (9, "devices=9, and jax has 2"),
+        (0, "whole number from 1 on, found 0"),
+        ("2", "found '2'"),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            run(where, SEEDS, devices=devices)
+    with pytest.raises(ConfigError, match="leave them out with an executor"):
+        run(where, SEEDS, devices=1, executor=Threads())
