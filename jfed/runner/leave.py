@@ -1,4 +1,4 @@
-"""Clean stops: Ctrl-C, SIGTERM, a time limit and a callback end a command after the current chunk of rounds."""
+"""Clean stops: signals, a time limit and a callback end a command after the current chunk of rounds."""
 
 import atexit
 import contextlib
@@ -15,14 +15,17 @@ from typing import Any, Self
 
 import jax
 
+# Ctrl-C, the end of a job, a closed terminal, and the warning that schedulers such as Slurm can send before the end.
+SIGNALS = [number for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1") if (number := getattr(signal, name, None))]
+
 log = logging.getLogger("jfed")
 
 
 class Leaving:
     """A request to stop at the end of the current chunk.
 
-    Inside `with`, in the main thread, the first SIGINT or SIGTERM makes the request; a second one raises
-    KeyboardInterrupt at once. A signal that was ignored before stays ignored.
+    Inside `with`, in the main thread, the first of `SIGNALS` makes the request; a second one raises KeyboardInterrupt
+    at once. A signal that was ignored before stays ignored.
 
     Attributes:
         asked: whether a signal has made the request.
@@ -42,7 +45,7 @@ class Leaving:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in SIGNALS:
                 if signal.getsignal(number) not in (None, signal.SIG_IGN):  # None: Python cannot restore it
                     self._before[number] = signal.signal(number, self._answer)
         return self

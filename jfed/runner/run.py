@@ -48,7 +48,8 @@ def run(
     """Run every point on every seed and return all results.
 
     With `out`, finished units are stored and unfinished ones leave checkpoints, from which the same call resumes, to
-    the same bits. Ctrl-C and SIGTERM then end it after the current chunk of rounds; a second one ends it at once.
+    the same bits. Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 end it after the current chunk of rounds; a second one ends it at
+    once.
 
     Args:
         points: points from `jfed.sweep`.

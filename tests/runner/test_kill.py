@@ -94,7 +94,7 @@ def test_killed_again_and_again_it_ends_with_the_same_bits(tmp_path):
 
 
 def test_told_to_stop_once_it_leaves_soon_and_in_good_order(tmp_path):
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
         with Command(tmp_path / number.name, rounds=200_000) as command:
             command.wait_for(3)
             command.process.send_signal(number)

@@ -190,6 +190,9 @@ class Crew:
         def target() -> None:
             try:
                 place.worker = self._start(number, self._setup)
+                if place not in self._places:  # all has been done meanwhile
+                    place.worker.end()
+                    return
                 self._inbox.put((place, place.worker.hello()))
             except Gone as error:
                 self._inbox.put((place, error))

@@ -46,7 +46,7 @@ class Processes(Crew):
             whole = number is None or (isinstance(number, int) and not isinstance(number, bool))
             require(whole, f"The number of {name} must be a whole number, found {shown(number)}.")
         self._gpus = _visible() if gpus is None else [str(i) for i in range(gpus)]
-        size = workers or len(self._gpus) or host.cores()
+        size = (len(self._gpus) or host.cores()) if workers is None else workers
         require(size >= 1 and (gpus or 0) >= 0, f"At least one worker is needed, found {shown(workers)}.")
         most = len(self._gpus)
         require(not most or size <= most, f"Each worker has one of {most} GPUs, so that {size} workers are too many.")
