@@ -114,7 +114,9 @@ def text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def survey(out: Path, files: Iterable[Path], set_aside: bool, with_arrays: bool = False) -> Index:
+def survey(
+    out: Path, files: Iterable[Path], set_aside: bool, with_arrays: bool = False, before: Index | None = None
+) -> Index:  # fmt: skip
     """Return the index of all undamaged files.
 
     Args:
@@ -122,12 +124,13 @@ def survey(out: Path, files: Iterable[Path], set_aside: bool, with_arrays: bool 
         files: files of results.
         set_aside: whether to rename damaged files and continue without them, with a warning for each.
         with_arrays: whether to keep the files' content.
+        before: an earlier index, to which only new files are added; None for a new one.
 
     Raises:
         ValueError: a file is damaged, and `set_aside` is False.
     """
-    found = Index()
-    for path in sorted(files):
+    found = before or Index()
+    for path in sorted(path for path in files if path not in found.engines):
         try:
             part = parts.read(path, with_arrays)
             found.add(path, part)

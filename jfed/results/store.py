@@ -47,8 +47,10 @@ def prepare(out: Path) -> Path:
 
 
 @contextlib.contextmanager
-def lock(out: Path) -> Iterator[None]:
+def lock(out: Path, shared: bool = False) -> Iterator[None]:
     """Lock a directory of results for this process. The system frees the lock when the process ends, however it ends.
+
+    A `shared` lock is one that other processes may share, but not hold alone.
 
     On a platform without locks nothing is locked; on a file system without locks a warning says so.
 
@@ -66,7 +68,7 @@ def lock(out: Path) -> Iterator[None]:
         raise ConfigError(f"Results cannot be written to {out}: {error.strerror}.") from error
     try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = os.read(file, 4096).decode() or "another process"
             raise ConfigError(f"{out} is in use by {holder}: wait for it, or write to another directory.") from error
@@ -74,7 +76,8 @@ def lock(out: Path) -> Iterator[None]:
             log.warning(f"{out} cannot be locked ({error.strerror}): make sure that no other command writes to it.")
         since = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
         holder = f"process {os.getpid()} on {platform.node()} since {since} ({shlex.join(sys.argv)})"
-        with contextlib.suppress(OSError):  # a full disk: the lock holds without its holder's name
+        with contextlib.suppress(OSError):  # a full disk: the lock holds without its holder's name (of those that
+            # share it, the last one's)
             os.ftruncate(file, 0)
             os.write(file, holder.encode()[:4096])
         try:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jfed import config as configs
 from jfed.core import code, prng
@@ -19,11 +19,11 @@ from jfed.runner import checkpoint
 from jfed.runner.batch import Host
 from jfed.runner.executors.executor import Executor
 from jfed.runner.executors.local import Local, ended
-from jfed.runner.identity import Run, called, coordinates, say_changes
+from jfed.runner.identity import Run, coordinates, say_changes
 from jfed.runner.leave import Leaving
 from jfed.runner.live import Callback, Live, require_callback
 from jfed.runner.specs import Layout
-from jfed.runner.units import Asked, ask, blocks
+from jfed.runner.units import Asked, ask, blocks, names
 from jfed.runner.watch import resuming
 from jfed.sweep import Point, listed
 
@@ -89,9 +89,7 @@ def run(
     with place:
         groups = ask(points, seeds, layout, data_dir, place.site)
         runs = [run for group in groups for run in group.runs]
-        host = Host(
-            None if out is None else store.prepare(Path(out)), layout, leaving, place.site, _names(groups), live
-        )
+        host = Host(None if out is None else store.prepare(Path(out)), layout, leaving, place.site, names(groups), live)
         if host.out is None:
             known = index.Index()
             place.compute([blocks(group, layout) for group in groups], host, len(runs), progress)
@@ -118,12 +116,6 @@ def _stored(
     if known.rename(host.names):
         index.write_labels(host.out, known)
     return known
-
-
-def _names(groups: Sequence[Asked]) -> dict[str, list[dict[str, Any]]]:
-    """Return, by kind of run, the names that the command gives it; see `identity.called`."""
-    own = {(id(run.point), run.kind.id): run for group in groups for run in group.runs}.values()
-    return called([run.point for run in own], [run.kind for run in own])
 
 
 def _known(host: Host, runs: Sequence[Run]) -> index.Index:

@@ -22,7 +22,7 @@ from jfed.engine.lanes import LANES
 from jfed.engine.simulate import Block, Pool
 from jfed.engine.spec import Spec
 from jfed.runner import feed
-from jfed.runner.identity import Run, kind_of
+from jfed.runner.identity import Run, called, kind_of
 from jfed.runner.site import Site, here
 from jfed.runner.specs import Layout, check_training, make_spec, run_params, slots_bound
 from jfed.sweep import Point, listed_seeds
@@ -158,6 +158,12 @@ def ask(
         runs = [Run(point, s, kind) for s in every for point, kind in zip(members, kinds, strict=True)]
         asked.append(Asked(number, spec, tuple(runs), widths[key], data_dir, site))
     return asked
+
+
+def names(groups: Sequence[Asked]) -> dict[str, list[dict[str, Any]]]:
+    """Return, by kind of run, the names that the command gives it; see `identity.called`."""
+    own = {(id(run.point), run.kind.id): run for group in groups for run in group.runs}.values()
+    return called([run.point for run in own], [run.kind for run in own])
 
 
 def _check(points: Sequence[Point], seeds: Sequence[prng.Seeds], layout: Layout) -> None:

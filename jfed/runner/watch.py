@@ -13,6 +13,7 @@ GROWTH = 32  # a chunk is at most so many times as long as the last: one quick r
 LINE_S = 60.0  # between two lines in a log
 LONG_S = 600.0  # a command that takes longer says so as soon as it can tell
 SURE_S = 1.0  # of measured rounds, after which it can
+FLAT_SURE_S = 30.0  # the same where workers start and compile at different times
 
 
 class Pace:
@@ -153,6 +154,21 @@ class Watch:
                 self._bar.console.print(text, highlight=False, markup=False)
             else:
                 print(text, file=sys.stderr, flush=True)
+
+
+class Flat(Watch):
+    """A watch of units that are not done one compile group after another."""
+
+    def __init__(self, label: str, rounds: int, work: int, runs: int, runs_done: int, show: bool) -> None:
+        """Take a label, the rounds of a run, the work, and what `Watch` takes."""
+        super().__init__([work], runs, runs_done, show, FLAT_SURE_S)
+        super().group(label, rounds, work)
+
+    def group(self, label: str, rounds: int, work: int) -> None:
+        """Note nothing: all groups are in the work."""
+
+    def again(self) -> None:
+        """Note nothing: smaller blocks have as many rounds."""
 
 
 def resuming(out: object, runs: int, done: int, begun: int, rounds: Sequence[int]) -> str:

@@ -11,7 +11,7 @@ import os
 import queue
 import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
@@ -31,6 +31,7 @@ from jfed.runner.executors.station import (
     Message,
     Setup,
     Task,
+    compare,
     setup,
     versions,
 )
@@ -38,9 +39,7 @@ from jfed.runner.host import drive
 from jfed.runner.live import Progress
 from jfed.runner.site import Site
 from jfed.runner.units import Unit
-from jfed.runner.watch import Watch
-
-SURE_S = 30.0  # until an estimate of the time is worth a warning: workers start and compile at different times
+from jfed.runner.watch import Flat
 
 log = logging.getLogger("jfed")
 
@@ -113,7 +112,7 @@ class Crew:
             first = self._start(0, self._setup)
             self._places = [_Place(0, first, ready=True)]
             self._hello = first.hello()
-            _compare(versions(), self._hello.versions, "this process", "the workers")
+            compare(versions(), self._hello.versions, "this process", "the workers")
         except Gone as error:
             self.__exit__()
             raise ConfigError(f"The first worker could not start: {error}.") from error
@@ -148,12 +147,9 @@ class Crew:
         """Compute units on the workers; see `Executor.compute`."""
         work = Backlog(groups, self._hello.site.num_devices)
         left = work.left()
-        rounds = sum(unit.config.num_rounds for unit in left)
-        with (
-            Watch([rounds], runs, runs - sum(len(unit.runs) for unit in left), progress, SURE_S) as host.watch,
-            _mark(host) as mark,
-        ):
-            host.watch.group(f"{self._size} workers", max((u.config.num_rounds for u in left), default=0), rounds)
+        each, ready = [unit.config.num_rounds for unit in left], runs - sum(len(unit.runs) for unit in left)
+        watch = Flat(f"{self._size} workers", max(each, default=0), sum(each), runs, ready, progress)
+        with watch as host.watch, _mark(host) as mark:
             for number in range(len(self._places), min(self._size, len(left))):
                 self._begin(number)
             stopping = False
@@ -246,19 +242,9 @@ class Crew:
             case Failed(error):
                 raise error
             case Hello(found, site):
-                _compare(self._hello.versions, found, "the first worker", f"worker {place.number + 1}")
-                _compare(vars(self._hello.site), vars(site), "the first worker", f"worker {place.number + 1}")
+                compare(self._hello.versions, found, "the first worker", f"worker {place.number + 1}")
+                compare(vars(self._hello.site), vars(site), "the first worker", f"worker {place.number + 1}")
                 place.ready = True
-
-
-def _compare(first: Mapping[str, Any], other: Mapping[str, Any], whose: str, others: str) -> None:
-    """Refuse workers that would compute other bits."""
-    for name, value in first.items():
-        if value != other[name]:
-            raise ConfigError(
-                f"All workers must be the same: {name.replace('_', ' ')} is {value} on {whose} and {other[name]} on"
-                f" {others}."
-            )
 
 
 @contextlib.contextmanager

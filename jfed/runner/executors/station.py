@@ -25,7 +25,7 @@ from jfed.runner.live import Live, Progress
 from jfed.runner.site import Site, here
 from jfed.runner.specs import Layout
 from jfed.runner.units import Unit
-from jfed.runner.watch import Watch
+from jfed.runner.watch import Flat
 
 # Settings of jax that decide numbers, and those of its compile cache.
 SETTINGS = (
@@ -132,6 +132,16 @@ def versions() -> dict[str, Any]:
     }
 
 
+def compare(first: Mapping[str, Any], other: Mapping[str, Any], whose: str, others: str) -> None:
+    """Refuse workers that would compute other bits."""
+    for name, value in first.items():
+        if value != other[name]:
+            raise ConfigError(
+                f"All workers must be the same: {name.replace('_', ' ')} is {value} on {whose} and {other[name]} on"
+                f" {others}."
+            )
+
+
 def setup(files: Sequence[Path]) -> Setup:
     """Return the set-up of a worker of this process, given the files with the user's own members."""
     texts = {str(path): path.read_text(encoding="utf-8") for path in files}
@@ -214,15 +224,12 @@ class Station:
             memory.explain(error, task.units, devices)
 
 
-class _Watch(Watch):
+class _Watch(Flat):
     """A watch that tells the driver of chunks and shows nothing."""
 
     def __init__(self, tell: Callable[[Message], None]) -> None:
-        super().__init__([0], 0, 0, False)
+        super().__init__("", 0, 0, 0, 0, False)
         self._to_driver = tell
-
-    def group(self, label: str, rounds: int, work: int) -> None:
-        """Note nothing: the driver knows."""
 
     def chunk(self, round: int, rounds: int) -> None:
         """Tell the driver of a chunk."""

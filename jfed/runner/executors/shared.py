@@ -1,0 +1,177 @@
+"""Work of several processes on one directory of results, without a driver: each takes the units that nobody has.
+
+The first process that comes writes the plan, so that all have the same units. A process takes the lease of a unit,
+looks whether its runs are finished, and computes those that are not. It begins at a place of its own in the plan and
+then helps with the rest.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from jfed import config as configs
+from jfed.core import prng
+from jfed.core.errors import ConfigError, StorageError, require
+from jfed.results import index, store
+from jfed.results.lease import Leases, alone
+from jfed.runner import checkpoint, memory
+from jfed.runner import host as hosts
+from jfed.runner.batch import Host, compute_group
+from jfed.runner.executors.executor import keep
+from jfed.runner.executors.local import ended
+from jfed.runner.executors.station import compare, versions
+from jfed.runner.leave import Leaving
+from jfed.runner.site import here
+from jfed.runner.specs import Layout
+from jfed.runner.units import Asked, Unit, ask, blocks, names
+from jfed.runner.watch import Flat
+from jfed.sweep import Point, listed, listed_seeds
+
+PLANNING_S = 0.2  # between two looks for the plan of another process
+
+
+def work(
+    points: Iterable[Point], seeds: Iterable[int | prng.Seeds], out: Path, layout: Layout, data_dir: str | None = None,
+    shard: tuple[int, int] = (1, 1), progress: bool = True,
+) -> tuple[int, int]:  # fmt: skip
+    """Compute the runs of a study that nobody has computed and nobody is computing.
+
+    Args:
+        points: points from `jfed.sweep`.
+        seeds: see `jfed.run`.
+        out: directory of results, which all processes see.
+        layout: see `Layout`.
+        data_dir: directory of the data sets.
+        shard: number of this process, from 1, and the number of processes.
+        progress: whether to show progress.
+
+    Returns:
+        the number of runs that were computed here, and of those that are not finished, which others have.
+
+    Raises:
+        ConfigError: a setting cannot be run, or this process would compute other bits than the one that planned.
+        StorageError: a file cannot be written.
+        Unfinished: time is up.
+        KeyboardInterrupt: a signal ended the work.
+    """
+    number, many = shard
+    require(1 <= number <= many, f"A shard is a number of how many, such as 3/100, found {number}/{many}.")
+    hosts.setup()
+    started, points, every, site = time.perf_counter(), listed(points), listed_seeds(seeds), here()
+    groups = ask(points, every, layout, data_dir, site)
+    host = Host(store.prepare(out), layout, Leaving(layout.max_seconds), site, names(groups))
+    directory, runs = _Directory(out, layout.record_selected), sum(len(group.runs) for group in groups)
+    with store.lock(out, shared=True), Leases(out / "leases") as leases, host.leaving:
+        units = _planned(groups, points, every, host, directory, leases)
+        start = len(units) * (number - 1) // many
+        left = directory.unfinished([*units[start:], *units[:start]])
+        each = [unit.config.num_rounds for unit in left]
+        rounds, ready = -(-sum(each) // site.num_devices), runs - sum(len(unit.runs) for unit in left)
+        try:
+            with Flat(f"shard {number}/{many}", max(each, default=0), rounds, runs, ready, progress) as host.watch:
+                for batch in _taken(left, host, directory, leases):
+                    memory.fitted(batch, layout, site.num_devices, lambda units: _compute(units, host))
+            ended(host)
+        finally:
+            if host.parts:
+                with alone(out / "leases", "manifest"):
+                    store.write_manifest(out, _entry(host, points, shard, time.perf_counter() - started))
+    others = sum(len(unit.runs) for unit in directory.unfinished(units))
+    return sum(len(part.runs) for part in host.parts.values()), others
+
+
+def _taken(left: Sequence[Unit], host: Host, directory: "_Directory", leases: Leases) -> Iterator[list[Unit]]:
+    """Yield units of one program whose leases have been taken, at most one per device; then give the leases back."""
+    batch: list[Unit] = []
+    for unit in left:
+        alike = not batch or (unit.group, unit.block_size) == (batch[0].group, batch[0].block_size)
+        if batch and (len(batch) == host.site.num_devices or not alike):
+            yield batch
+            for done in batch:
+                leases.give_back(done.id)
+            batch = []
+        if not directory.unfinished([unit]) or not leases.take(unit.id):
+            continue
+        if directory.unfinished([unit]):  # it may have been finished before the lease was free
+            batch.append(unit)
+        else:
+            leases.give_back(unit.id)
+    if batch:
+        yield batch
+
+
+def _compute(batch: Sequence[Unit], host: Host) -> None:
+    """Compute units that are not done."""
+    missing = [unit for unit in batch if host.path(unit) not in host.parts]
+    for unit, part in compute_group(missing, host) if missing else ():
+        keep(unit, part, host)
+
+
+def _planned(
+    groups: Sequence[Asked], points: Sequence[Point], seeds: Sequence[prng.Seeds], host: Host, directory: "_Directory",
+    leases: Leases,
+) -> list[Unit]:  # fmt: skip
+    """Return the units of the plan; the first process writes it."""
+    assert host.out is not None
+    layout, what = host.layout, [configs.canonical(point.config) for point in points]
+    asked = [what, [[int(s) for s in own] for own in seeds], layout.record_selected, layout.block_size, layout.lane]
+    name = configs.digest(asked)
+    path = host.out / "plans" / f"{name}.json"
+    mine = {"backend": host.site.backend, "precision": host.site.precision, "device": host.site.device} | versions()
+    while not path.exists():
+        if not leases.take(f"plan-{name}"):
+            time.sleep(PLANNING_S)
+            continue
+        if not path.exists():
+            found = [block for folder in sorted(host.out.glob("checkpoints/*")) if (block := checkpoint.begun(folder))]
+            units = [unit for group in groups for unit in blocks(group, layout, directory.done(), found)]
+            plan = [{"runs": [run.id for run in unit.runs], **unit.block_layout()} for unit in units]
+            _write(path, {"made": mine, "units": plan})
+        leases.give_back(f"plan-{name}")
+    try:
+        plan = json.loads(path.read_bytes())
+        made, planned = dict(plan["made"]), {run for unit in plan["units"] for run in unit["runs"]}
+        units = [unit for group in groups for unit in blocks(group, layout, (), plan["units"])]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path} is damaged: delete it.") from error
+    compare(mine, {name: made.get(name) for name in mine}, "this process", f"the one that wrote {path}")
+    return [unit for unit in units if any(run.id in planned for run in unit.runs)]
+
+
+def _write(path: Path, content: Any) -> None:
+    try:
+        path.parent.mkdir(exist_ok=True)
+        store.write_whole(path, json.dumps(content).encode())
+    except OSError as error:
+        raise StorageError(f"The plan cannot be written to {path} ({error.strerror}).") from error
+
+
+def _entry(host: Host, points: Sequence[Point], shard: tuple[int, int], seconds: float) -> dict[str, Any]:
+    """Return this process's entry in the manifest."""
+    return {
+        "shard": f"{shard[0]}/{shard[1]}",
+        "units": [path.stem for path in host.parts],
+        "seconds": round(seconds, 3),
+        "device": host.site.device,
+        "num_devices": host.site.num_devices,
+        "points": [{"coords": p.coords, "config": configs.canonical(p.config)} for p in points],
+    }
+
+
+class _Directory:
+    """The finished runs of a directory, of which only new files are read again."""
+
+    def __init__(self, out: Path, recorded: bool) -> None:
+        self._out, self._recorded, self._index = out, recorded, index.Index()
+
+    def done(self) -> set[str]:
+        """Return the finished runs."""
+        self._index = index.survey(self._out, store.files(self._out / "results"), True, before=self._index)
+        return {run for run in self._index.runs if self._index.place(run, self._recorded)}
+
+    def unfinished(self, units: Sequence[Unit]) -> list[Unit]:
+        """Return the units with runs that are not finished."""
+        done = self.done()
+        return [unit for unit in units if any(run.id not in done for run in unit.runs)]
