@@ -16,13 +16,16 @@ from jfed.commands import (
     diff,
     export,
     listing,
+    merge,
     plot,
     report,
     run,
     show,
     studyfile,
+    submit,
     table,
     variance,
+    work,
 )  # fmt: skip
 from jfed.commands.hints import plain
 from jfed.commands.mistakes import in_words, until_closed
@@ -33,7 +36,8 @@ DESCRIPTION = """Experiments on client selection in federated learning.
 Shell completion: source <(jfed --tyro-print-completion bash); also zsh, tcsh"""
 COMMANDS: dict[str, Any] = {
     "list": listing, "run": run, "data": data, "show": show, "table": table, "plot": plot, "report": report,
-    "diff": diff, "variance": variance, "export": export, "claims": claims, "check": check,
+    "diff": diff, "variance": variance, "export": export, "claims": claims, "check": check, "submit": submit,
+    "work": work, "merge": merge,
 }  # fmt: skip
 
 

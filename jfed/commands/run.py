@@ -3,6 +3,7 @@
 import contextlib
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,28 +27,61 @@ WORDS = {
 }
 
 
-def main(settings: Settings, console: Console) -> None:
-    """Run the schemes, print tables that compare them, and write the figures and the table of runs."""
+@dataclass(frozen=True)
+class Asked:
+    """What the flags ask for.
+
+    Attributes:
+        settings: the flags, with all defaults.
+        points: the points to run.
+        axes: paths of the swept settings.
+        seeds: the seeds.
+        looks: numbers of seeds at which --until-decided looks.
+        layout: how it is computed.
+    """
+
+    settings: Settings
+    points: Sequence[Any]
+    axes: Sequence[str]
+    seeds: Sequence[int]
+    looks: tuple[int, ...]
+    layout: Any
+
+
+def asked(settings: Settings) -> Asked:
+    """Return what the flags ask for.
+
+    Raises:
+        ConfigError: they cannot be run.
+    """
     import jfed
     from jfed.commands.learning import config, with_defaults
-    from jfed.runner.executors.named import named
-    from jfed.runner.host import setup
     from jfed.sweep import changed as with_settings
 
-    asked = settings.amount.seeds
+    given = settings.amount.seeds
     settings = with_defaults(settings)
     looks, further, what = _looks(settings), settings.further, settings.what
     alone = "--until-decided adds seeds by itself: leave out --seeds, and end with --max-seeds."
-    require(not looks or asked is None, alone)
+    require(not looks or given is None, alone)
     delta = parse_settings(further.set, settings)
     seeds, axes = listed(settings.amount.seeds), parse_axes(further.sweep, delta)
     require_tune_seeds(further.tune_seeds, seeds, scheme_axes(axes))
-    setup()
     points = jfed.methods(config(settings), what.schemes, what.mode)  # type: ignore[arg-type]
     points = jfed.product(with_settings(points, delta), axes)
     minutes = settings.amount.minutes
     layout = jfed.Layout(block_size=settings.amount.block_size, max_seconds=None if minutes is None else 60 * minutes)
-    how = {"layout": layout, "data_dir": settings.training.data_dir}
+    return Asked(settings, points, list(axes), seeds, looks, layout)
+
+
+def main(settings: Settings, console: Console) -> None:
+    """Run the schemes, print tables that compare them, and write the figures and the table of runs."""
+    from jfed.runner.executors.named import named
+    from jfed.runner.host import setup
+
+    setup()
+    found = asked(settings)
+    settings, points, seeds, looks = found.settings, found.points, found.seeds, found.looks
+    how = {"layout": found.layout, "data_dir": settings.training.data_dir}
     place = named(settings.amount.on)
     if settings.dry_run:
         require(place is None, "--dry-run measures on this process: leave out --on.")
@@ -58,7 +92,7 @@ def main(settings: Settings, console: Console) -> None:
         tell(points, range(looks[-1]) if looks else seeds, settings.results.out, how, console)
         return
     with place or contextlib.nullcontext():  # looks share the workers
-        _study(settings, points, list(axes), seeds, looks, how | {"executor": place}, console)
+        _study(settings, points, found.axes, seeds, looks, how | {"executor": place}, console)
 
 
 def _study(
