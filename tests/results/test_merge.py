@@ -49,10 +49,10 @@ def test_into_one_of_them_and_again(halves, tmp_path):
 def test_only_what_is_missing_is_computed_and_checkpoints_come_along(halves, tmp_path):
     home, _ = halves
     with pytest.raises(Unfinished):
-        run(WHERE, [6], Layout(1, 2, max_seconds=0), out=tmp_path / "d")
+        run(WHERE[:1], [6], Layout(1, 2, max_seconds=0), out=tmp_path / "d")
     merge([home / "a", tmp_path / "d"], tmp_path / "c")
     told = []
-    run(WHERE, [0, 6], LAYOUT, out=tmp_path / "c", on_chunk=told.append)
+    run(WHERE[:1], [0, 6], LAYOUT, out=tmp_path / "c", on_chunk=told.append)
     assert {seed for one in told for seeds in one.seeds.values() for seed in seeds} == {6}
     assert min(one.first_round for one in told) > 1
 
