@@ -161,6 +161,10 @@ CALLS = {
         lambda: jfed.product(POINTS, {"num_rounds.x": [1]}),
         "There is no setting 'num_rounds.x': num_rounds has no settings of its own here.",
     ),
+    "a path: of a scheme without settings": (
+        lambda: jfed.zipped(POINTS, {"selector.eta": [0.1]}),
+        "There is no setting 'selector.eta': the part before 'eta' has no settings of its own.",
+    ),
     "a path: unknown room": (lambda: jfed.product(POINTS, {"selektor.eta": [1]}), "'selektor' (did you mean 'selector"),
     "changes of points": (lambda: jfed.replace(POINTS, {"cohort_size": 3}), "Changes are made to a jfed.Config, found"),
     "a method: a number": (
