@@ -13,7 +13,7 @@ import jax
 
 from jfed import config as configs
 from jfed.core import code, prng
-from jfed.core.errors import Unfinished, require, shown
+from jfed.core.errors import Unfinished, require, require_folder, shown
 from jfed.results import index, store
 from jfed.results.load import read_rows
 from jfed.results.whole import assemble
@@ -72,8 +72,8 @@ def run(
     layout = Layout() if layout is None else layout
     require_layout(layout)
     require(layout.max_seconds is None or out is not None, "max_seconds needs out: unfinished work would be lost.")
-    named = isinstance(out, str | Path) and str(out).strip() and "\0" not in str(out)
-    require(out is None or bool(named), f"Results are written to a folder, found out={shown(out)}.")
+    if out is not None:
+        require_folder(out, "Results are written to a folder, found out=")
     told = data_dir is None or isinstance(data_dir, str | Path)
     require(told, f"Data sets are read from a folder, found data_dir={shown(data_dir)}.")
     if on_chunk is not None:
