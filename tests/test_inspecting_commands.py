@@ -113,6 +113,16 @@ def test_all_claims(told):
     assert "not run" not in said
 
 
+def test_runs_on_other_data_are_said(told, tmp_path):
+    (tmp_path / "runs.csv").write_text("experiment,scheme,seed,dataset\ndigits_e3cs,uniform,0,digits\n")
+    said = " ".join(told("claims", tmp_path / "runs.csv").split())
+    assert "Not run: the runs are on digits, and the claim is about emnist_letters: E-9, E-10, E-11, E-18 Not" in said
+    assert "Not run, in whole or in part, for want of eiffel_tau: F-5, F-6, F-7 Not" in said
+    assert "Verdict not run. the runs are on digits, and the claim is about cifar10" in " ".join(
+        told("claims", "E-12", tmp_path / "runs.csv").split()
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
