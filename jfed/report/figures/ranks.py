@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from jfed.comparisons.comparison import Comparisons
 from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure
-from jfed.report.names import plain
+from jfed.results.names import plain
 from jfed.results.meaning import axis
 from jfed.stats.omnibus import cliques, critical_difference
 

@@ -17,7 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from jfed.report.figures.marks import Mark
-from jfed.report.names import plain
+from jfed.results.names import plain
 
 COLUMN_IN = 3.3  # one column of a two-column paper, inches
 TEXT_IN = 7.0  # both columns
