@@ -135,7 +135,8 @@ def _checked(frame: pd.DataFrame, metric: str, settings: list[str]) -> pd.DataFr
     keys = [*KEYS, *settings]
     if (repeated := runs.duplicated(keys)).any():
         row = runs.loc[repeated, keys].iloc[0]
-        raise ValueError(f"{int(repeated.sum())} rows repeat a run, the first is {_text(row.to_dict())}")
+        rows = "1 row repeats" if repeated.sum() == 1 else f"{repeated.sum()} rows repeat"
+        raise ValueError(f"{rows} a run, the first is {_text(row.to_dict())}")
     return runs
 
 

@@ -15,8 +15,8 @@ from jfed.comparisons.compare import Comparison, Comparisons
 from jfed.report.figures.curves import draw_lines, lines, stacked_lines
 from jfed.report.figures.marks import PALETTE, marks
 from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure, save, width_of, wrap
-from jfed.results.names import plain
 from jfed.results.meaning import axis
+from jfed.results.names import plain
 
 __all__ = ["box_by_class", "draw_lines", "forest", "lines", "save", "stacked_lines"]
 

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from jfed.comparisons.comparison import Comparisons
 from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure
-from jfed.results.names import plain
 from jfed.results.meaning import axis
+from jfed.results.names import plain
 from jfed.stats.omnibus import cliques, critical_difference
 
 _ROW_IN = 0.17  # height of a row of labels, inches
