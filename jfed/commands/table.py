@@ -164,8 +164,9 @@ def _require_comparable(made: dict[str, list[Level]], settings: Settings) -> Non
     from jfed.results.direction import require_direction
     from jfed.results.frames import require_scheme
 
-    several = [(metric, level) for metric, levels in made.items() for level in levels if level.frame.scheme.nunique() > 1]
-    for metric, level in several:
+    for metric, level in ((metric, level) for metric, levels in made.items() for level in levels):
+        if level.frame.scheme.nunique() < 2:
+            continue
         if settings.horizon is None:
             require_direction(metric, settings.choices.of(metric).higher_is_better)
         if level.baseline is not None:
