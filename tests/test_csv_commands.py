@@ -151,13 +151,14 @@ def test_variance_of_anybodys_log(told, tmp_path):
         (("table", "bytes.npz"), "bytes.npz is damaged"),
         (("table", "bytes", "--out", "bytes"), "bytes is a file: --out names a folder for tables."),
         (("variance", "bytes"), "bytes is not text in UTF-8: write the table as CSV in UTF-8"),
-        (("export", "bytes", "--out", "x.csv"), "bytes is no result: give the --out of an experiment"),
+        (("export", "bytes", "--out", "x.csv"), "give the --out of an experiment, or one of its result files."),
+        (("plot", "bytes.csv", "--out", "x"), "one of its result files; jfed table and jfed report read a CSV file."),
     ],
 )
 def test_mistakes_are_one_sentence(told, tmp_path, monkeypatch, arguments, sentence):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
-    for name in ("bytes", "bytes.npz"):
+    for name in ("bytes", "bytes.npz", "bytes.csv"):
         (tmp_path / name).write_bytes(bytes(range(256)))
     with pytest.raises(SystemExit) as stopped:
         told(*arguments)
