@@ -64,7 +64,7 @@ COMMANDS = {  # command line: words of the sentence
     f"{TABLE} --tune-over etta": "the frame has no column 'etta'; there are scheme, seed, accuracy, eta",
     f"{TABLE} --tune-over seed": "scheme, seed, the metric and the settings must be different columns",
     f"{TUNED} --tune-seeds 99": "tune seeds 99 are not in the frame",
-    f"{TUNED} --tune-seeds 0 1 2 3 4 5": "a has no seeds left to report with eta 1: all were used to choose it",
+    f"{TUNED} --tune-seeds 0 1 2 3 4 5": "a with eta 1 has no seeds left to report: all were used to choose it",
     f"{TABLE} --tune-seeds 0": "--tune-seeds are for choosing: name the swept settings to choose with --tune-over.",
     f"{TUNED} --baseline c": "no scheme 'c'; there are 'a', 'bb'",
     f"{TUNED} --out file": "file is a file: --out names a folder for tables.",
