@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import importlib
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +20,7 @@ WORDS: dict[Any, str] = {
     int: "a whole number", float: "a number", bool: "True or False", str: "text", NoneType: "None",
     pd.DataFrame: "a pandas DataFrame", ArrayLike: "numbers", np.ndarray: "numbers",
 }  # fmt: skip
+XARRAY = {"Dataset": "a Dataset of jfed.run or jfed.load", "DataArray": "scores of jfed.analysis.score"}
 MANY = {"a whole number": "whole numbers", "a number": "numbers", "a pandas DataFrame": "pandas DataFrames"}
 
 
@@ -57,8 +59,11 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     found = {}
     function = inspect.unwrap(function)
     for name, hint in inspect.get_annotations(function).items():
+        names = function.__globals__
+        if "xr." in str(hint):
+            names = names | {"xr": importlib.import_module("xarray")}  # slow, and loaded by whoever has a Dataset
         with contextlib.suppress(NameError):
-            found |= typing.get_type_hints(SimpleNamespace(__annotations__={name: hint}), function.__globals__)
+            found |= typing.get_type_hints(SimpleNamespace(__annotations__={name: hint}), names)
     return found
 
 
@@ -81,7 +86,8 @@ def fits(value: Any, hint: Any) -> bool:
         return isinstance(value, Mapping) and all(fits(each, args[1]) for each in value.values())
     if origin is not None and issubclass(kind, Iterable) and kind is not tuple:
         many = isinstance(value, kind | np.ndarray | pd.Index) and not isinstance(value, str | bytes | Mapping)
-        return many and (not isinstance(value, list | tuple) or all(fits(each, args[0]) for each in value))
+        known = isinstance(value, list | tuple | np.ndarray)
+        return many and getattr(value, "ndim", 1) == 1 and (not known or all(fits(each, args[0]) for each in value))
     return isinstance(value, kind)
 
 
@@ -106,7 +112,8 @@ def _words(hint: Any) -> str:
         return f"a dict of {_many(args[1])}"
     if origin is not None and issubclass(origin, Iterable):
         return f"a list of {_many(args[0])}"
-    return f"of type {getattr(hint, '__name__', hint)}"
+    name = getattr(hint, "__name__", str(hint))
+    return XARRAY.get(name, f"of type {name}")
 
 
 def _many(hint: Any) -> str:

@@ -203,11 +203,10 @@ def beside(config: Any, path: str) -> list[str]:
 
 
 def _replace(node: Any, path: list[str], value: Any, whole: str) -> Any:
-    require(
-        dataclasses.is_dataclass(node),
-        f"There is no setting {whole!r}: the part before {path[0]!r} has no settings of its own.",
-    )
+    none = f"There is no setting {whole!r}: the part before {path[0]!r} has no settings of its own."
+    require(dataclasses.is_dataclass(node), none)
     fields = [f.name for f in dataclasses.fields(node)]
+    require(bool(fields), none)
     if path[0] not in fields:
         raise unknown(f"setting in {whole!r}:", path[0], fields)
     if len(path) > 1:

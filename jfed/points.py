@@ -74,7 +74,8 @@ def require_usable(name: Any) -> None:
 def _require_true(point: Point) -> None:
     """Check that the name of a scheme, and its mode, are those of the options that the point runs."""
     name, mode = point.coords.get("method", ""), str(point.coords.get("mode", "faithful"))
-    require(isinstance(name, str), f"The method of a point is the name of its scheme, found {shown(name)}.")
+    named = isinstance(name, str) and ("method" not in point.coords or (bool(name.strip()) and name.isprintable()))
+    require(named, f"The method of a point is the name of its scheme, a line of text, found {shown(name)}.")
     found = catalog.untold(name, mode, point.config.selector, point.coords)
     own = catalog.label(point.config.selector) if found else ""
     other = f"call it {own!r}, or give it" if own != name and mode == "faithful" else "give it"

@@ -39,14 +39,16 @@ def methods(
         is_list(schemes) or isinstance(schemes, Mapping),
         f'Schemes must be a list, such as ["uniform"], or a mapping from names to schemes, found {shown(schemes)}.',
     )
-    named = schemes.items() if isinstance(schemes, Mapping) else ((None, scheme) for scheme in schemes)
+    told = isinstance(schemes, Mapping)
     points = []
-    for name, scheme in named:
+    for name, scheme in schemes.items() if told else ((None, scheme) for scheme in schemes):
         by_name = isinstance(scheme, str)
         options = catalog.resolve("selector", scheme, mode)
-        label = name or (catalog.canonical_name("selector", scheme) if by_name else catalog.label(options))
+        label = catalog.canonical_name("selector", scheme) if by_name else catalog.label(options)
         own = mode if by_name and catalog.has_modes(scheme) else "faithful"
-        points.append(Point(configs.replace(base, {"selector": options}), {"method": label, "mode": own}))
+        points.append(
+            Point(configs.replace(base, {"selector": options}), {"method": name if told else label, "mode": own})
+        )
     require(bool(points), "Name at least one scheme.")
     return points
 

@@ -47,7 +47,7 @@ def test_a_table_from_a_csv(monkeypatch, capsys, scores):
         ("scheme,seed,loss\n", (), "bad.csv has a header, but no rows"),
         ("a,b\n1,2\n", (), "bad.csv has no column 'scheme': name it with --scheme-column"),
         ("scheme,seed,loss\nx,0,1\ny,0,2\n", ("--metric", "los"), "no metric 'los'; did you mean 'loss'"),
-        ("scheme,seed,loss\nx,0,1\nx,0,2\ny,0,1\n", (), "1 rows repeat a (scheme, seed)"),
+        ("scheme,seed,loss\nx,0,1\nx,0,2\ny,0,1\n", (), "1 row repeats a (scheme, seed)"),
         ("scheme,seed,loss\nx,0,u\ny,0,2\n", (), "bad.csv: line 2: loss is 'u', not a number"),
         ("scheme,seed,loss\nx,0,1\ny,0,2\n", ("--baseline", "z"), "no scheme 'z'"),
         ("scheme,seed,loss\nx,0,1\ny,0,2\n", ("--alpha", "2"), "alpha must lie strictly between 0 and 1"),

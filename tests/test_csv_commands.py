@@ -1,5 +1,7 @@
 """`jfed table`, `jfed variance` and `jfed export`: inputs without a flag, --out, logs, times, and mistakes."""
 
+import re
+
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -71,6 +73,37 @@ def test_the_best_round_of_a_loss_is_the_lowest(told, log, tmp_path):
     assert "lower is better" in said and "biased towards looking good" in said
 
 
+def test_a_page_has_the_best_round_of_each_metric(told, tmp_path):
+    lines = ["scheme,seed,round,accuracy,loss"]
+    for seed in range(6):
+        more = 2 + seed % 2
+        late = "" if seed == 3 else seed + 5  # this run has no loss in round 2
+        lines += [f"a,{seed},1,{seed},{seed + 10}", f"a,{seed},2,{seed + 1},{late}"]
+        lines += [f"b,{seed},1,{seed + more},{seed + 10}", f"b,{seed},2,{seed + more + 1},{seed + more + 5}"]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(lines))
+    told("report", path, "--metric", "accuracy", "loss", "--at", "best", "--baseline", "a")
+    page = path.with_suffix(".html").read_text()
+    assert re.search(r"The mean accuracy of b was [^(]*\(6\.0+ against 3\.50*;", page)
+    assert re.search(r"The mean loss of b was [^;]*\(10\.0+ against 8\.33*;", page)  # (5 + 6 + 7 + 13 + 9 + 10) / 6
+    assert "loss: Runs that end before round 2, with fewer rounds to choose from: scheme a, seed 3 (1)." in page
+    assert "accuracy: Runs" not in page
+
+
+def test_nothing_is_printed_before_all_names_are_known(told, log, tmp_path, capsys):
+    frame = pd.read_csv(log, sep=";", decimal=",").query("server_round == 12").assign(odd=1.0)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    for metrics, baseline, sentence in (
+        (("accuracy", "nonsense"), "all", "no metric 'nonsense'"),
+        (("accuracy", "odd"), "all", "the name 'odd' does not say"),
+        (("accuracy",), "ort", "no scheme 'ort'; did you mean 'oort'"),
+    ):
+        for command in ("table", "report"):
+            with pytest.raises(SystemExit, match=sentence):
+                told(command, tmp_path / "a.csv", "--metric", *metrics, "--baseline", baseline)
+    assert not capsys.readouterr().out and not (tmp_path / "a.html").exists()
+
+
 def test_times_up_to_a_horizon(told, tmp_path):
     path = tmp_path / "times.csv"
     fast, slow = [3, 4, 5, 4, 3, 6, 5, 4], [8, "inf", 9, 10, "inf", 9, 8, 10]
@@ -118,13 +151,14 @@ def test_variance_of_anybodys_log(told, tmp_path):
         (("table", "bytes.npz"), "bytes.npz is damaged"),
         (("table", "bytes", "--out", "bytes"), "bytes is a file: --out names a folder for tables."),
         (("variance", "bytes"), "bytes is not text in UTF-8: write the table as CSV in UTF-8"),
-        (("export", "bytes", "--out", "x.csv"), "bytes is no result: give the --out of an experiment"),
+        (("export", "bytes", "--out", "x.csv"), "give the --out of an experiment, or one of its result files."),
+        (("plot", "bytes.csv", "--out", "x"), "one of its result files; jfed table and jfed report read a CSV file."),
     ],
 )
 def test_mistakes_are_one_sentence(told, tmp_path, monkeypatch, arguments, sentence):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
-    for name in ("bytes", "bytes.npz"):
+    for name in ("bytes", "bytes.npz", "bytes.csv"):
         (tmp_path / name).write_bytes(bytes(range(256)))
     with pytest.raises(SystemExit) as stopped:
         told(*arguments)

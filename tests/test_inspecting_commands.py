@@ -70,6 +70,12 @@ def test_what_differs(told, results):
     assert row["largest"] == np.abs(mine[1] - mine[0]).max() and row["mean_b"] == mine[1].mean()
 
 
+def test_a_page_needs_a_baseline_that_was_run(told, tmp_path, results):
+    with pytest.raises(SystemExit, match="no scheme 'round robin'; did you mean 'round-robin'"):
+        told("report", results[0], "--baseline", "round robin", "--out", tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
+
+
 def test_a_scheme_of_one_study_only(tmp_path, results):
     jfed.run(jfed.methods(BASE, ["uniform"]), range(3), out=tmp_path)
     assert of_settings(tmp_path, results[0]) == {"": ["uniform"], "only in B": ["round-robin"]}
@@ -86,6 +92,7 @@ def test_swept_values_are_the_same_in_all_types_and_in_part(told, tmp_path):
     ):
         table = of_numbers(tmp_path / one, tmp_path / other)
         assert table.notes[0] == notes and {row[-1] for row in table.rows} == {"same"}
+        assert {row[0] for row in table.rows} == {"e3cs, quota = 0.5", "uniform"}  # which has no quota
     jfed.run(e3cs[:1], range(2), out=tmp_path / "d")
     jfed.run(jfed.product(e3cs[:1], {"cohort_size": [2, 3]}), range(2), out=tmp_path / "e")
     assert of_numbers(tmp_path / "e", tmp_path / "d").notes[0] == "0 runs are in both, 4 only in A, 2 only in B."
@@ -111,6 +118,16 @@ def test_all_claims(told):
     said = told("claims")
     assert all(re.search(rf"^{claim.id} +{re.escape(claim.claim[:20])}", said, re.M) for claim in read())
     assert "not run" not in said
+
+
+def test_runs_on_other_data_are_said(told, tmp_path):
+    (tmp_path / "runs.csv").write_text("experiment,scheme,seed,dataset\ndigits_e3cs,uniform,0,digits\n")
+    said = " ".join(told("claims", tmp_path / "runs.csv").split())
+    assert "Not run: the runs are on digits, and the claim is about emnist_letters: E-9, E-10, E-11, E-18 Not" in said
+    assert "Not run, in whole or in part, for want of eiffel_tau: F-5, F-6, F-7 Not" in said
+    assert "Verdict not run. the runs are on digits, and the claim is about cifar10" in " ".join(
+        told("claims", "E-12", tmp_path / "runs.csv").split()
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 import jfed
 from jfed.core.errors import ConfigError
-from jfed.selectors import uniform
+from jfed.selectors import e3cs, uniform
 
 BASE = jfed.Config(8, 2, 5)
 POINTS = jfed.methods(BASE, ["uniform", "e3cs-0.5"])
@@ -64,7 +64,7 @@ COMMANDS = {  # command line: words of the sentence
     f"{TABLE} --tune-over etta": "the frame has no column 'etta'; there are scheme, seed, accuracy, eta",
     f"{TABLE} --tune-over seed": "scheme, seed, the metric and the settings must be different columns",
     f"{TUNED} --tune-seeds 99": "tune seeds 99 are not in the frame",
-    f"{TUNED} --tune-seeds 0 1 2 3 4 5": "a has no seeds left to report with eta 1: all were used to choose it",
+    f"{TUNED} --tune-seeds 0 1 2 3 4 5": "a with eta 1 has no seeds left to report: all were used to choose it",
     f"{TABLE} --tune-seeds 0": "--tune-seeds are for choosing: name the swept settings to choose with --tune-over.",
     f"{TUNED} --baseline c": "no scheme 'c'; there are 'a', 'bb'",
     f"{TUNED} --out file": "file is a file: --out names a folder for tables.",
@@ -101,6 +101,53 @@ CALLS = {
     "points: a config": (lambda: jfed.run(BASE, [0]), "Points must be a list, found Config(...): give a list such as"),
     "points: none": (lambda: jfed.run(None, [0]), "Points must be a list, found None: give a list such as"),
     "out": (lambda: jfed.run(POINTS, [0], out=5), "Results are written to a folder, found out=5."),
+    "out: no name": (lambda: jfed.run(POINTS, [0], out=" "), "Results are written to a folder, found out=' '."),
+    "out: no letter": (
+        lambda: jfed.run(POINTS, [0], out="a\0b"),
+        "Results are written to a folder, found out='a\\x00b'",
+    ),
+    "data: 3": (lambda: jfed.run(POINTS, [0], data_dir=3), "Data sets are read from a folder, found data_dir=3."),
+    "layout: a dict": (lambda: jfed.run(POINTS, [0], layout={}), "The layout must be a jfed.Layout, found {}."),
+    "layout: a time": (
+        lambda: jfed.run(POINTS, [0], out="out", layout=jfed.Layout(max_seconds="3")),
+        "Layout.max_seconds must be float | None, found '3'.",
+    ),
+    "layout: a size": (
+        lambda: jfed.run(POINTS, [0], layout=jfed.Layout(block_size=2**31)),
+        "Layout.block_size must be below 2^31, found 2147483648.",
+    ),
+    "rounds: too many": (
+        lambda: jfed.run([jfed.Point(jfed.Config(8, 3, 2**31))], [0]),
+        "num_rounds must be below 2^31, found 2147483648.",
+    ),
+    "a number that would be 0": (
+        lambda: jfed.product(POINTS, {"selector.eta": [1e-46]}),
+        "selector.eta must be 0 or from 1.2e-38 to 3.4e+38 in size, found 1e-46.",
+    ),
+    "a number that would be infinite": (
+        lambda: jfed.run([jfed.Point(jfed.Config(8, 3, 4, selector=e3cs.Options((0.1, 1e39))))], [0]),
+        "selector.quota must be 0 or from 1.2e-38 to 3.4e+38 in size, found (0.1, 1e+39).",
+    ),
+    "a number that is no float": (
+        lambda: jfed.run(jfed.product(POINTS, {"selector.eta": [10**400]}), [0]),
+        "E3CS's learning rate eta must be positive, found inf.",
+    ),
+    "an array for a word": (
+        lambda: jfed.run([jfed.Point(jfed.Config(8, 3, 4, selector=e3cs.Options(sampler=np.ones(2))))], [0]),
+        "selector.sampler must be Literal['sequential', 'exact'], found ndarray of shape (2,)",
+    ),
+    "a name: none": (
+        lambda: jfed.run(jfed.methods(BASE, {"": "uniform"}), [0]),
+        "The method of a point is the name of its scheme, a line of text, found ''.",
+    ),
+    "a name: two lines": (
+        lambda: jfed.run(jfed.methods(BASE, {"a\nb": "uniform"}), [0]),
+        "The method of a point is the name of its scheme, a line of text, found 'a\\nb'.",
+    ),
+    "a name: no text": (
+        lambda: jfed.run(jfed.methods(BASE, {"\ud800": "uniform"}), [0]),
+        "The method of a point is the name of its scheme, a line of text, found '\\ud800'.",
+    ),
     "layout": (lambda: jfed.run(POINTS, [0], layout="fast"), "The layout must be a jfed.Layout, found 'fast'."),
     "load": (lambda: jfed.load(5), "Results are loaded from a folder or a file, found 5."),
     "schemes: a name": (lambda: jfed.methods(BASE, "uniform"), 'Schemes must be a list, such as ["uniform"], or a map'),
@@ -114,11 +161,15 @@ CALLS = {
         lambda: jfed.product(POINTS, {"num_rounds.x": [1]}),
         "There is no setting 'num_rounds.x': num_rounds has no settings of its own here.",
     ),
+    "a path: of a scheme without settings": (
+        lambda: jfed.zipped(POINTS, {"selector.eta": [0.1]}),
+        "There is no setting 'selector.eta': the part before 'eta' has no settings of its own.",
+    ),
     "a path: unknown room": (lambda: jfed.product(POINTS, {"selektor.eta": [1]}), "'selektor' (did you mean 'selector"),
     "changes of points": (lambda: jfed.replace(POINTS, {"cohort_size": 3}), "Changes are made to a jfed.Config, found"),
     "a method: a number": (
         lambda: jfed.run([jfed.Point(BASE, {"method": 3})], [0]),
-        "The method of a point is the name of its scheme, found 3.",
+        "The method of a point is the name of its scheme, a line of text, found 3.",
     ),
     "a name: a number": (lambda: jfed.register(3, uniform.Options()), "A name has small letters, digits, . and -, fo"),
     "one rate": (

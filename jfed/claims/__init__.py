@@ -9,9 +9,10 @@ add a paper, add its file and list it in `claim.PAPERS`.
 from jfed.claims.claim import Claim, about, read
 from jfed.claims.finding import Finding
 from jfed.claims.gather import gather
-from jfed.claims.judge import Verdict, judge, judge_all
+from jfed.claims.judge import Verdict, judge, judge_all, table_of
 from jfed.claims.tables import summary_table, verdicts_table
 
 __all__ = [
-    "Claim", "Finding", "Verdict", "about", "gather", "judge", "judge_all", "read", "summary_table", "verdicts_table",
+    "Claim", "Finding", "Verdict", "about", "gather", "judge", "judge_all", "read", "summary_table", "table_of",
+    "verdicts_table",
 ]  # fmt: skip

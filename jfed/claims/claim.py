@@ -26,6 +26,7 @@ class Claim:
         by: settings, at each value of which it is judged.
         expects: settings with all values that the paper makes the claim for; those without runs are "not run".
         margin_reason: why the margins of its tests are as they are.
+        data: data sets that it is about, where neither `where` nor `expects` names them; () without training.
         note: parts that are left out or read differently.
         untestable: why no run could decide it, or "".
 
@@ -45,8 +46,15 @@ class Claim:
     by: tuple[str, ...] = ()
     expects: dict[str, list[Any]] = field(default_factory=dict)
     margin_reason: str = ""
+    data: tuple[str, ...] = ()
     note: str = ""
     untestable: str = ""
+
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        """Return the data sets that it is about; none if it is not about training."""
+        given = self.where.get("dataset", self.expects.get("dataset", self.data))
+        return (given,) if isinstance(given, str) else tuple(given)
 
     def __post_init__(self) -> None:
         """Check the claim."""
@@ -79,6 +87,6 @@ def read() -> tuple[Claim, ...]:
     for paper in PAPERS:
         whole = _file(paper)
         for entry in whole["claim"]:
-            tests, by = tuple(entry.pop("test", ())), tuple(entry.pop("by", ()))
-            claims.append(Claim(paper=whole["paper"], tests=tests, by=by, **entry))
+            lists = {name: tuple(entry.pop(name, ())) for name in ("by", "data")}
+            claims.append(Claim(paper=whole["paper"], tests=tuple(entry.pop("test", ())), **lists, **entry))
     return tuple(claims)

@@ -1,6 +1,6 @@
 """The verdicts on claims from the per-run tables of finished runs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ class Verdict:
         setting: values of the claim's `by`.
         finding: verdict word and numbers.
         partial: whether settings that the claim expects have no runs.
+        other_data: whether there are runs, but none on the claim's data sets.
     """
 
     claim: Claim
@@ -31,6 +32,7 @@ class Verdict:
     setting: dict[str, Any]
     finding: Finding
     partial: bool = False
+    other_data: bool = False
 
     @property
     def in_part(self) -> bool:
@@ -51,14 +53,21 @@ class Verdict:
 def judge(claim: Claim, frame: pd.DataFrame | None) -> list[Verdict]:
     """Return the claim's verdicts on a per-run table, and one "not run" for all expected settings without runs.
 
-    Without a table, or with several runs of a (scheme, seed) that the claim does not tell apart, it is "not run".
+    Without a table, with runs on other data sets only, or with several runs of a (scheme, seed) that the claim does not
+    tell apart, it is "not run".
     """
     if claim.untestable:
         return [Verdict(claim, "", {}, Finding(claim.untestable, untestable=True))]
     if frame is None:
         return [Verdict(claim, "", {}, Finding())]
+    rows: Any = frame
+    if claim.data_sets and "dataset" in rows.columns:
+        ran = rows["dataset"].astype(str).str.replace("-", "_")
+        rows = rows[ran.isin(claim.data_sets)]
+        if rows.empty:
+            return [Verdict(claim, "", {}, Finding(missing=(_of_other_data(claim, ran.unique()),)), other_data=True)]
     try:
-        runs = Runs(frame).where(claim.where)
+        runs = Runs(rows).where(claim.where)
         settings = list(runs.by(claim.by))
     except Missing as missing:
         return [Verdict(claim, "", {}, Finding(missing=(str(missing),)))]
@@ -79,7 +88,23 @@ def judge_all(tables: Mapping[str, pd.DataFrame]) -> list[Verdict]:
     Args:
         tables: per-run tables by name of the experiment, such as "e3cs_numerical".
     """
-    return [verdict for claim in read() for verdict in judge(claim, tables.get(claim.runs))]
+    return [verdict for claim in read() for verdict in judge(claim, table_of(claim, tables))]
+
+
+def table_of(claim: Claim, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame | None:
+    """Return the claim's per-run table, or that of its experiment on other data: digits_e3cs in place of cifar_e3cs."""
+
+    def kind(name: str) -> str:
+        return name.rpartition("_")[2]
+
+    claimed = {other.runs for other in read()}
+    others = [name for name in tables if claim.data and name not in claimed and kind(name) == kind(claim.runs)]
+    return tables.get(claim.runs, tables[others[0]] if others else None)
+
+
+def _of_other_data(claim: Claim, ran: Iterable[str]) -> str:
+    """Return in words that the data sets of the runs are not the claim's."""
+    return f"the runs are on {' and '.join(sorted(ran))}, and the claim is about {' or '.join(claim.data_sets)}"
 
 
 def _finding(claim: Claim, runs: Runs) -> Finding:

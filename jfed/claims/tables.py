@@ -26,6 +26,8 @@ LEGEND = (
 def together(verdicts: Sequence[Verdict]) -> str:
     """Return what so many verdicts at this level mean together."""
     tested, parts = sum(v.finding.tests > 0 for v in verdicts), sum(v.finding.tests for v in verdicts)
+    if not tested:
+        return "None of these verdicts comes from a test."
     wrong = f"{LEVEL * tested:.2g}"
     return (
         f"{tested} of these verdicts come from tests, {parts} in all. The level holds for one verdict: were all"

@@ -62,7 +62,7 @@ def main(settings: Settings, console: Console) -> None:
 
 def _some(claims: "list[Claim]", paths: list[Path], settings: Settings, console: Console) -> None:
     """Print each claim with its verdicts and the commands that make its runs."""
-    from jfed.claims import gather, judge
+    from jfed.claims import gather, judge, table_of
     from jfed.claims.making import makings_of
 
     if settings.run:
@@ -76,7 +76,7 @@ def _some(claims: "list[Claim]", paths: list[Path], settings: Settings, console:
             ("Margin", claim.margin_reason),
             ("Note", claim.note),
         ]
-        for verdict in judge(claim, tables.get(claim.runs)):
+        for verdict in judge(claim, table_of(claim, tables)):
             seeds = f"{verdict.finding.seeds} seeds" if verdict.finding.seeds else ""
             where = ", ".join(filter(None, (verdict.where, seeds)))
             facts.append(("Verdict", f"{verdict.word}{f' ({where})' if where else ''}. {verdict.finding.text}".strip()))
@@ -105,11 +105,16 @@ def _all(paths: list[Path], console: Console) -> None:
     console.print()
     analysis.to_terminal(verdicts_table([v for v in verdicts if v not in waiting], "Published claims"), console)
     console.print()
-    for runs in dict.fromkeys(v.claim.runs for v in waiting):
-        names = ", ".join(dict.fromkeys(v.claim.id for v in waiting if v.claim.runs == runs))
-        console.print(f"Not run, in whole or in part, for want of {runs}: {names}", highlight=False, markup=False)
+    reasons: dict[str, list[str]] = {}
+    for v in waiting:
+        why = f": {v.finding.text}" if v.other_data else f", in whole or in part, for want of {v.claim.runs}"
+        if v.claim.id not in (names := reasons.setdefault(why, [])):
+            names.append(v.claim.id)
+    for why, names in reasons.items():
+        console.print(f"Not run{why}: {', '.join(names)}", highlight=False, markup=False)
     if waiting:
-        console.print("What is missing, and the command that makes it: jfed claims E-1", highlight=False, markup=False)
+        known = f"What is missing, and the command that makes it: jfed claims {waiting[0].claim.id}"
+        console.print(known, highlight=False, markup=False)
 
 
 def _repositorys() -> list[Path]:

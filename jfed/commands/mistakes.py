@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jfed.core.errors import ConfigError, Unfinished
-from jfed.report.names import plain
+from jfed.results.names import plain
 
 PACKAGE = Path(__file__).parents[1]
 

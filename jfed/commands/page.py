@@ -32,6 +32,7 @@ def write(
     from jfed.commands.meanings import known
     from jfed.report.page.document import SCORES, write_report
     from jfed.results import journal, load
+    from jfed.results.frames import require_scheme
 
     results = load.load(source) if results is None else results
     choices, home = choices or Choices(), source.parent.parent if source.is_file() else source
@@ -41,8 +42,11 @@ def write(
         plans = [journal.planned(home / "tables", metric) for metric in metrics]
         baseline = next((plan.baseline for plan in plans if plan is not None), "uniform")
     named = replace(choices, baseline=baseline)
-    if not choices.baseline and baseline not in set(results["method"].values.astype(str)):
+    schemes = [*dict.fromkeys((*load.schemes(results).tolist(), *results["method"].values.astype(str).tolist()))]
+    if not choices.baseline and baseline not in schemes:
         baseline = "all"
+    if baseline != "all":
+        require_scheme(baseline, schemes)
     by_metric = {metric: under_plan(metric, named.of(metric), home / "tables").arguments() for metric in metrics}
     return write_report(
         source, path or home / "report.html", results=results, metrics=choices.metric,

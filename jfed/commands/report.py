@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import tyro
 from rich.console import Console
@@ -58,14 +58,29 @@ def main(settings: Settings, console: Console) -> None:
 
 def _of_csv(source: Path, choices: Choices, settings: Settings) -> Path:
     from jfed.report.page.document import write_csv_report
+    from jfed.results.frames import require_scheme
 
     if not choices.metric:
         columns = [name for name in settings.csv.frame(source, None).columns if name not in ("scheme", "seed")]
         raise ConfigError(f"Name the columns to compare with --metric: {source} has {', '.join(columns)}.")
-    frame = settings.csv.frame(source, choices.metric[0], choices.of(choices.metric[0]).higher_is_better)
-    baseline = choices.baseline or ("uniform" if "uniform" in set(frame["scheme"]) else "all")
+    frame = _frame(source, choices, settings)
+    schemes = frame["scheme"].astype(str).unique().tolist()
+    baseline = choices.baseline or ("uniform" if "uniform" in schemes else "all")
+    if baseline != "all":
+        require_scheme(baseline, schemes)
     return write_csv_report(
         frame, settings.out or source.with_suffix(".html"), title=source.stem, metrics=choices.metric,
         baseline=None if baseline == "all" else baseline,
         choices={metric: choices.of(metric).arguments() for metric in choices.metric},
     )  # fmt: skip
+
+
+def _frame(source: Path, choices: Choices, settings: Settings) -> Any:
+    """Return one row per run with all metrics, and notes; one that is not on all metrics names its own."""
+    frames = {name: settings.csv.frame(source, name, choices.of(name).higher_is_better) for name in choices.metric}
+    first, *others = (frame.attrs["notes"] for frame in frames.values())
+    shared = [note for note in first if all(note in notes for notes in others)]
+    own = [f"{name}: {note}" for name, one in frames.items() for note in one.attrs["notes"] if note not in shared]
+    frame = frames[choices.metric[0]].assign(**{name: one[name].to_numpy() for name, one in frames.items()})
+    frame.attrs["notes"] = (*shared, *own)
+    return frame

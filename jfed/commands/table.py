@@ -94,9 +94,10 @@ def show_tables(results: object, source: Path, settings: Settings, console: Cons
         memory=memory,
     )
     tune_over = _tuned(results, settings)
-    for metric in settings.choices.metric:
+    made = {metric: _levels(results, source, metric, settings, tune_over) for metric in settings.choices.metric}
+    _require_comparable(made, settings)
+    for metric, levels in made.items():
         choices = _planned(metric, settings, layout.memory)
-        levels = _levels(results, source, metric, settings, tune_over)
         if settings.over is not None:
             from jfed.commands.across import show_across
 
@@ -156,6 +157,20 @@ def _levels(
         return [of_csv(source, metric, baseline, settings.csv, higher, together)]
     words = [f"best_{name}" for name in tune_over] + ([f"over_{settings.over}"] if settings.over else [])
     return of_results(results, metric, baseline, together, "_".join(words), by)
+
+
+def _require_comparable(made: dict[str, list[Level]], settings: Settings) -> None:
+    """Refuse a metric without a direction, and a baseline that a table lacks, before the first table is printed."""
+    from jfed.results.direction import require_direction
+    from jfed.results.frames import require_scheme
+
+    for metric, level in ((metric, level) for metric, levels in made.items() for level in levels):
+        if level.frame.scheme.nunique() < 2:
+            continue
+        if settings.horizon is None:
+            require_direction(metric, settings.choices.of(metric).higher_is_better)
+        if level.baseline is not None:
+            require_scheme(level.baseline, level.frame.scheme.astype(str).unique().tolist())
 
 
 def _named(results: Any, source: Path, settings: Settings, memory: Path | None) -> Settings:

@@ -258,6 +258,6 @@ def related_by_seed(scores: Mapping[str, pd.Series], pairs: list[tuple[str, str]
     if apart:
         raise ValueError(
             f"{apart[0][0]} and {apart[0][1]} share no seed: they cannot be paired. Leave one out, or compare all as"
-            " independent runs (paired=False)"
+            " independent runs: jfed table --paired False (in Python paired=False)"
         )
     return True

@@ -38,8 +38,7 @@ class Choice:
 
     def settings(self) -> tuple[str, ...]:
         """Return a second note, which names the chosen setting of each scheme that has settings."""
-        points = {s: {k: v for k, v in p.items() if not pd.isna(v) and v != ""} for s, p in self.chosen.items()}
-        said = [f"{scheme} {_text(point)}" for scheme, point in points.items() if point]
+        said = [f"{scheme} {words}" for scheme, point in self.chosen.items() if (words := _text(point))]
         return (f"Chosen: {'; '.join(said)}.",) if said else ()
 
 
@@ -100,7 +99,7 @@ def choose(
         crowded += [f"{scheme} ({fewest} of {len(seeds)})"] if fewest else []
         rest = group if tune is None else group.loc[~group["seed"].isin(tune)]
         if rest.empty:
-            raise ValueError(f"{scheme} has no seeds left to report with {_text(point)}: all were used to choose it")
+            raise ValueError(f"{_named(scheme, point)} has no seeds left to report: all were used to choose it")
         chosen[scheme] = point
         parts.append(rest.assign(**{SELECTED_HERE: tune is None and len(points) > 1}))
         most_settings = max(most_settings, len(points))
@@ -135,7 +134,8 @@ def _checked(frame: pd.DataFrame, metric: str, settings: list[str]) -> pd.DataFr
     keys = [*KEYS, *settings]
     if (repeated := runs.duplicated(keys)).any():
         row = runs.loc[repeated, keys].iloc[0]
-        raise ValueError(f"{int(repeated.sum())} rows repeat a run, the first is {_text(row.to_dict())}")
+        rows = "1 row repeats" if repeated.sum() == 1 else f"{repeated.sum()} rows repeat"
+        raise ValueError(f"{rows} a run, the first is {_text(row.to_dict())}")
     return runs
 
 
@@ -144,7 +144,7 @@ def _tuned(scheme: str, point: dict[str, Any], group: pd.DataFrame, metric: str,
     scores = group.set_index("seed")[metric]
     if missing := [seed for seed in seeds if seed not in scores.index]:
         raise ValueError(
-            f"{scheme} with {_text(point)} lacks seed {missing[0]}: means over different seeds cannot be compared"
+            f"{_named(scheme, point)} lacks seed {missing[0]}: means over different seeds cannot be compared"
         )
     values = scores.loc[seeds].to_numpy()
     sound = values[np.isfinite(values)]
@@ -156,8 +156,13 @@ def _plain(settings: list[str], key: Any) -> dict[str, Any]:
     return dict(zip(settings, values, strict=True))
 
 
+def _named(scheme: str, point: dict[str, Any]) -> str:
+    return f"{scheme} with {words}" if (words := _text(point)) else scheme
+
+
 def _text(point: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in point.items())
+    """Return a setting in words, without what the scheme does not have."""
+    return ", ".join(f"{name} {value}" for name, value in point.items() if not pd.isna(value) and value != "")
 
 
 def _note(tune: list | None, reported: list[int], most_settings: int) -> str:

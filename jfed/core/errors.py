@@ -6,6 +6,7 @@ import difflib
 import re
 import reprlib
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 NUMBER = "-NUMBER"  # the end of a name that takes a number
@@ -66,6 +67,12 @@ def require(condition: bool, sentence: str) -> None:
     """Raise `ConfigError` with the sentence unless the condition holds."""
     if not condition:
         raise ConfigError(sentence)
+
+
+def require_folder(folder: Any, sentence: str) -> None:
+    """Raise `ConfigError` with a sentence, and what was found, unless something can be the name of a folder."""
+    named = isinstance(folder, str | Path) and str(folder).strip() and "\0" not in str(folder)
+    require(bool(named), f"{sentence}{shown(folder)}.")
 
 
 class _Short(reprlib.Repr):

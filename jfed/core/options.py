@@ -7,6 +7,7 @@ it compiles once.
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import UnionType
@@ -20,6 +21,8 @@ Named = TypeVar("Named")
 
 
 WORDS = {"true": True, "false": False, "none": None}  # which command lines give as text unless they are written right
+SMALLEST, LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+HUGE = 2**1000  # a whole number beyond it may be no float
 STATIC = {"static": True}
 """Metadata of a dataclass field that shapes the compiled program."""
 
@@ -63,7 +66,7 @@ def fits(value: Any, hint: Any) -> bool:
     if hint is Any:
         return True
     if origin is Literal:
-        return value in args
+        return not isinstance(value, np.ndarray) and value in args
     if origin in (Union, UnionType):
         return any(fits(value, arg) for arg in args)
     if origin is tuple:
@@ -80,7 +83,7 @@ def cast(value: Any, hint: Any) -> Any:
     """Return a value that fits its annotation as that type: 1 becomes 1.0 for a float."""
     origin, args = get_origin(hint), get_args(hint)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        return float(value) if abs(value) < HUGE else math.inf if value > 0 else -math.inf
     if origin in (Union, UnionType):
         exact = [arg for arg in args if fits(value, arg) and not (arg is float and isinstance(value, int))]
         return cast(value, next(iter([*exact, *(arg for arg in args if fits(value, arg))]), Any))
@@ -113,7 +116,7 @@ def plain_fields(options: Any) -> Any:
 
 
 def require_type(value: Any, hint: Any, name: str, example: str = "") -> None:
-    """Check that a setting has the type of its field's annotation.
+    """Check that a setting has the type of its field's annotation, and is the same number in int32 or float32.
 
     Args:
         value: value of the setting.
@@ -122,7 +125,7 @@ def require_type(value: Any, hint: Any, name: str, example: str = "") -> None:
         example: what to write, in place of the annotation's own text.
 
     Raises:
-        ConfigError: it does not.
+        ConfigError: it does not, or it is not: it is too large, or so small that it would be 0.
     """
     wanted = example or (hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", ""))
     listed = isinstance(value, np.ndarray | list) and np.ndim(value) == 1 and fits(plain(tuple(value)), hint)
@@ -132,6 +135,19 @@ def require_type(value: Any, hint: Any, name: str, example: str = "") -> None:
     if isinstance(value, str) and value.lower() in WORDS and fits(WORDS[value.lower()], hint):
         advice = f": write {WORDS[value.lower()]}"
     require(fits(value, hint), f"{name} must be {wanted}, found {shown(value)}{advice}.")
+    for number in _numbers(cast(value, hint)):
+        if isinstance(number, int):
+            require(abs(number) < 2**31, f"{name} must be below 2^31, found {shown(value)}.")
+        elif number != 0 and math.isfinite(number):
+            kept = SMALLEST <= abs(number) <= LARGEST
+            require(kept, f"{name} must be 0 or from 1.2e-38 to 3.4e+38 in size, found {shown(value)}.")
+
+
+def _numbers(value: Any) -> list[int | float]:
+    """Return the numbers of a value, those in tuples too."""
+    if isinstance(value, tuple):
+        return [number for part in value for number in _numbers(part)]
+    return [value] if isinstance(value, int | float) else []
 
 
 def require_path(path: Any) -> None:

@@ -104,7 +104,8 @@ def _scores(found: Any, swept: list[str]) -> pd.DataFrame:
     frame = frame.assign(**dict.fromkeys(swept, "")).assign(
         **{name: list(map(_text, found[name].values.tolist())) for name in own}
     )
-    frame.insert(0, "scheme", schemes(found, own))
+    values = [[f", {name} = {value}" if value else "" for value in frame[name]] for name in own]
+    frame.insert(0, "scheme", ["".join(words) for words in zip(schemes(found), *values, strict=True)])
     metrics = [str(n) for n, v in found.data_vars.items() if set(v.dims) in ({"run", "round"}, {"run", "eval_round"})]
     frame = pd.concat([frame, pd.DataFrame({metric: score(found, metric).values for metric in metrics})], axis=1)
     frame.attrs = {"metrics": metrics}

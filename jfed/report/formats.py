@@ -13,8 +13,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from jfed.report.escapes import latex, markdown
-from jfed.report.names import plain
 from jfed.report.tables import Table
+from jfed.results.names import plain
 
 LONGEST = 150  # characters of a file's name, of which most systems allow 255
 _STYLE = """\

@@ -3,8 +3,8 @@
 import math
 
 from jfed.comparisons.comparison import Comparison, Comparisons
-from jfed.report.names import plain
 from jfed.report.notes import PROCEDURES
+from jfed.results.names import plain
 from jfed.stats.effects import d_z_interval
 from jfed.stats.numerals import decimals_for, format_interval, format_number, format_p
 

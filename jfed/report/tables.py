@@ -9,8 +9,8 @@ from jfed.comparisons.comparison import Comparisons, best_group
 from jfed.comparisons.summary import Summary
 from jfed.report.columns import COLUMNS, Name, Shown, default
 from jfed.report.digits import is_noise, without_noise
-from jfed.report.names import plain
 from jfed.report.notes import bold_note, comparison_notes
+from jfed.results.names import plain
 from jfed.stats.numerals import decimals_for, format_interval, format_number, format_seeds
 
 

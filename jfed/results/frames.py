@@ -98,7 +98,8 @@ def _repeated(frame: pd.DataFrame, metric: str) -> str:
     twice = frame.loc[frame.duplicated(keys), keys]
     scheme, seed = twice.iloc[0]
     first = repr(seed) if isinstance(seed, str) else str(seed)
-    start = f"{len(twice)} rows repeat a (scheme, seed), the first is ({scheme!r}, {first})"
+    rows = "1 row repeats" if len(twice) == 1 else f"{len(twice)} rows repeat"
+    start = f"{rows} a (scheme, seed), the first is ({scheme!r}, {first})"
     most = max(Counter(zip(frame["scheme"], frame["seed"], strict=True)).values())
     known = {*keys, *FACTORS, *alike.COLUMNS, SELECTED_HERE, metric}
     others = [name for name in frame.columns if name not in known and direction(str(name)) is None]

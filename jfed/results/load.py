@@ -54,7 +54,8 @@ def load(path: str | Path) -> xr.Dataset:
         raise ConfigError(f"Results are loaded from a folder or a file, found {shown(path)}.")
     path = Path(path)
     if path.is_file() and path.suffix not in ENDINGS:
-        raise ValueError(f"{path} is no result: give the --out of an experiment, or one of its result files.")
+        words = "; jfed table and jfed report read a CSV file" if path.suffix.lower() == ".csv" else ""
+        raise ValueError(f"{path} is no result: give the --out of an experiment, or one of its result files{words}.")
     files = [path] if path.is_file() else store.files(path, ENDINGS)
     if not files and any(path.glob("checkpoints/*")):
         raise FileNotFoundError(f"Nothing in {path} is finished yet: repeat the command that began it to resume.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jfed import config as configs
 from jfed.core import code, prng
-from jfed.core.errors import require, shown
+from jfed.core.errors import require, require_folder, shown
 from jfed.results import index, store
 from jfed.results.load import read_rows
 from jfed.results.whole import assemble
@@ -23,7 +23,7 @@ from jfed.runner.identity import Run, coordinates, say_changes
 from jfed.runner.leave import Leaving
 from jfed.runner.live import Callback, Live, require_callback
 from jfed.runner.specs import Layout
-from jfed.runner.units import Asked, ask, blocks, names
+from jfed.runner.units import Asked, ask, blocks, names, require_layout
 from jfed.runner.watch import resuming
 from jfed.sweep import Point, listed
 
@@ -76,16 +76,20 @@ def run(
         Unfinished: `Layout.max_seconds` have passed, or `on_chunk` has returned True.
         KeyboardInterrupt: a signal ended the call.
     """
-    layout = layout or Layout()
-    require(isinstance(layout, Layout), f"The layout must be a jfed.Layout, found {shown(layout)}.")
+    layout = Layout() if layout is None else layout
+    require_layout(layout)
     require(layout.max_seconds is None or out is not None, "max_seconds needs out: unfinished work would be lost.")
-    require(out is None or isinstance(out, str | Path), f"Results are written to a folder, found out={shown(out)}.")
+    if out is not None:
+        require_folder(out, "Results are written to a folder, found out=")
+    told = data_dir is None or isinstance(data_dir, str | Path)
+    require(told, f"Data sets are read from a folder, found data_dir={shown(data_dir)}.")
     require(devices is None or executor is None, "devices are those of this process: leave them out with an executor.")
+    place = Local(devices) if executor is None else executor
+    require(hasattr(place, "compute"), f"The executor must be such as jfed.Processes(4), found {shown(executor)}.")
     if on_chunk is not None:
         require_callback(on_chunk)
     leaving, points = Leaving(layout.max_seconds), listed(points)
     live = None if on_chunk is None else Live(on_chunk, leaving)
-    place = executor or Local(devices)
     with place:
         groups = ask(points, seeds, layout, data_dir, place.site)
         runs = [run for group in groups for run in group.runs]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jfed.core.errors import StorageError, extra, require, shown
+from jfed.core.errors import StorageError, extra, require_folder
 from jfed.runner.live import Progress
 
 SUMS, SCORES = ("num_succeeded", "round_time_s"), ("test_accuracy", "test_loss")
@@ -28,7 +28,7 @@ class TensorBoard:
         Raises:
             ConfigError: tensorboardX is not installed, or there cannot be such a folder.
         """
-        require(isinstance(folder, str | Path), f"Curves are written to a folder, found {shown(folder)}.")
+        require_folder(folder, "Curves are written to a folder, found ")
         with extra("live"):
             import tensorboardX  # noqa: F401
         self._folder, self._round = Path(folder), 0

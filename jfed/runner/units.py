@@ -16,7 +16,7 @@ import numpy as np
 from jfed import config as configs
 from jfed.config import Config
 from jfed.core import prng
-from jfed.core.errors import require, unknown
+from jfed.core.errors import require, shown, unknown
 from jfed.core.options import hints, require_type
 from jfed.engine.lanes import LANES
 from jfed.engine.simulate import Block, Pool
@@ -168,6 +168,7 @@ def names(groups: Sequence[Asked]) -> dict[str, list[dict[str, Any]]]:
 
 def _check(points: Sequence[Point], seeds: Sequence[prng.Seeds], layout: Layout) -> None:
     """Refuse a sweep whose points or seeds cannot be told apart, and a layout with impossible values."""
+    require_layout(layout)
     require(len(points) > 0 and len(seeds) > 0, "There is nothing to run: give at least one scheme and one seed.")
     require(len({tuple(map(int, s)) for s in seeds}) == len(seeds), "A seed is listed twice.")
     seen: set[str] = set()
@@ -179,6 +180,15 @@ def _check(points: Sequence[Point], seeds: Sequence[prng.Seeds], layout: Layout)
             ' jfed.methods names of your own, as in {"one": Mine(0.1), "two": Mine(0.2)}, or list each scheme once.',
         )
         seen.add(name)
+
+
+def require_layout(layout: Any) -> None:
+    """Check that a layout is one and has possible values.
+
+    Raises:
+        ConfigError: it is not, or has not.
+    """
+    require(isinstance(layout, Layout), f"The layout must be a jfed.Layout, found {shown(layout)}.")
     for f in dataclasses.fields(Layout):
         require_type(getattr(layout, f.name), hints(Layout)[f.name], f"Layout.{f.name}")
     for name in ("block_size", "chunk_rounds"):

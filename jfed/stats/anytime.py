@@ -113,7 +113,7 @@ def anytime(differences: ArrayLike, alpha: float = 0.05, g: float = 1.0) -> Anyt
 
 def _checked(differences: ArrayLike, g: float) -> np.ndarray:
     d = np.asarray(differences, dtype=float)
-    if d.size == 0 or not np.isfinite(d).all():
+    if d.ndim == 0 or d.size == 0 or not np.isfinite(d).all():
         raise ValueError(f"differences must be finite, with at least one seed, got shape {d.shape}")
     if not (math.isfinite(g) and g > 0):
         raise ValueError(f"g must be positive and finite, got {g}")

@@ -77,7 +77,7 @@ def bootstrap_interval(
         raise ValueError(f"statistic must be one of {', '.join(STATISTICS)}, got {statistic!r}")
     if method not in ("BCa", "percentile"):
         raise ValueError(f"method must be 'BCa' or 'percentile', got {method!r}")
-    _require(level, resamples)
+    _require(level, resamples, seed)
     x = _one_axis("differences", differences)
     if len(x) < FEWEST_SEEDS or not np.isfinite(x).all():
         return NAN, NAN
@@ -136,7 +136,7 @@ def ratio_of_medians(
 
     Source: Efron and Tibshirani (1993), An introduction to the bootstrap, chapter 13.
     """
-    _require(level, resamples)
+    _require(level, resamples, seed)
     a, b = _one_axis("numerator", numerator), _one_axis("denominator", denominator)
     if len(a) != len(b):
         raise ValueError(f"a ratio over seeds needs both values of each seed, got {len(a)} and {len(b)}")
@@ -169,7 +169,9 @@ def _one_axis(name: str, values: ArrayLike) -> np.ndarray:
     return x
 
 
-def _require(level: float, resamples: int) -> None:
+def _require(level: float, resamples: int, seed: int) -> None:
     require_share("level", level)
     if resamples < 1:
         raise ValueError(f"resamples must be at least 1, got {resamples}")
+    if seed < 0:
+        raise ValueError(f"seed must not be negative, got {seed}")

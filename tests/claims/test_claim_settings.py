@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from claimed import claim, table
 
-from jfed.claims import Claim, judge
+from jfed.claims import Claim, judge, read, table_of
 from jfed.claims.finding import Finding
 
 pytestmark = pytest.mark.check
@@ -92,3 +92,27 @@ def test_parts_name_their_level_and_what_they_measure():
     ]  # fmt: skip
     (found,) = judge(claim({"order": ["a", "z"], "at": ["k"]}), frame)
     assert found.finding.missing == ("k = 10: no runs of z", "k = 20: no runs of z")
+
+
+def test_runs_on_other_data_decide_nothing():
+    about = claim(A_OVER_B, data=("mnist", "cifar10"))
+    frame = table(a=3.0, b=1.0).assign(dataset="digits")
+    (found,) = judge(about, frame)
+    assert (found.word, found.other_data) == ("not run", True)
+    assert found.finding == missing("the runs are on digits, and the claim is about mnist or cifar10")
+    (found,) = judge(about, pd.concat([frame, table(a=1.0, b=3.0).assign(dataset="mnist")]))
+    assert (found.word, found.other_data, found.finding.seeds) == ("contradicted", False, 10)
+    for named in (
+        claim(A_OVER_B, where={"dataset": "mnist"}),
+        claim(A_OVER_B, by=("dataset",), expects={"dataset": ["mnist"]}),
+    ):
+        assert judge(named, frame)[0].finding == missing("the runs are on digits, and the claim is about mnist")
+    for no_matter in (judge(claim(A_OVER_B), frame), judge(about, table(a=3.0, b=1.0))):
+        assert [v.word for v in no_matter] == ["supported"]
+
+
+def test_an_experiment_is_known_on_other_data():
+    mine = {"digits_e3cs": table(a=1.0), "x_fairness": table(b=1.0), "eiffel_fairness": table(c=1.0)}
+    e12, f1, r7 = (next(c for c in read() if c.id == name) for name in ("E-12", "F-1", "R-7"))
+    assert table_of(e12, mine) is mine["digits_e3cs"] and table_of(f1, mine) is mine["eiffel_fairness"]
+    assert table_of(r7, mine) is None

@@ -23,6 +23,12 @@ def test_every_file_is_sound():
             assert not {"margin", "relative_margin"} <= set(test), one.id
 
 
+def test_claims_about_training_name_their_data():
+    numerical = ("e3cs_numerical", "rbcs_f_numerical", "cs_ucb_numerical", "cs_ucb_q_numerical")
+    without = {c.runs for c in read() if not c.data_sets}
+    assert without == {*numerical, "cs_ucb_channels", "cs_ucb_q_channels"}
+
+
 def test_every_margin_has_a_reason():
     with_margin = [c for c in read() if any({"margin", "relative_margin"} & set(test) for test in c.tests)]
     assert len(with_margin) > 8 and all(len(c.margin_reason.split()) > 8 for c in with_margin)
@@ -100,6 +106,7 @@ def test_the_summary_counts_verdicts_and_says_what_they_mean_together():
 
 def test_all_claims_on_no_runs():
     verdicts = judge_all({})
+    assert summary_table(verdicts, "Summary").notes == ("None of these verdicts comes from a test.",)
     assert {v.finding.verdict for v in verdicts} == {"not run", "untestable as printed"}
     made = verdicts_table(verdicts, "Claims")
     assert len(made.rows) == len(made.data) == sum(NUM_CLAIMS.values())

@@ -238,7 +238,7 @@ def test_bad_input_says_what_is_wrong():
         (frame, {"alpha": 1.0}, "alpha must lie strictly between 0 and 1"),
         (frame[frame.scheme == "fedcs"], {}, "at least two schemes, got 1"),
         (frame.iloc[:0], {}, "at least two schemes, got 0"),
-        (pd.concat([frame, frame.iloc[[3]]]), {}, "repeat a .*'fedcs', 1"),
+        (pd.concat([frame, frame.iloc[[3]]]), {}, "1 row repeats a .*'fedcs', 1"),
         (frame.drop(columns="seed"), {}, "no column 'seed'"),
         (frame.assign(accuracy="high"), {}, "'accuracy' is not numeric"),
         (frame.assign(seed=[0, 1, None, 1]), {}, "no scheme or no seed"),

@@ -131,8 +131,10 @@ def test_seeds_that_cannot_be_used():
         choose(FRAME, "acc", ["eta"], [0, 7, 9])
     with pytest.raises(ValueError, match="there are no tune seeds; give None to choose on all seeds"):
         choose(FRAME, "acc", ["eta"], [])
-    with pytest.raises(ValueError, match=r"a has no seeds left to report with eta 0\.2"):
+    with pytest.raises(ValueError, match=r"^a with eta 0\.2 has no seeds left to report: all were used to choose it$"):
         choose(FRAME, "acc", ["eta"], range(4))
+    with pytest.raises(ValueError, match=r"^a has no seeds left to report: all were used to choose it$"):
+        choose(FRAME[FRAME["eta"] == 0.1].assign(eta=np.nan), "acc", ["eta"], range(4))
 
 
 def test_unusable_frames():

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from jfed.analysis import Table, to_csv, to_html, to_latex, to_markdown, to_terminal
 from jfed.report.escapes import latex, markdown
-from jfed.report.names import plain
+from jfed.results.names import plain
 
 ODD = "\x1b[31mred\x1b[0m \x1b]0;title\x07bell\x07 \x9b1mx\u202eabc\u200b\r\n\tend"
 

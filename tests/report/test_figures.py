@@ -1,5 +1,6 @@
 """Tests of figures: they describe their content, clip nothing, and leave matplotlib's settings unchanged."""
 
+import itertools
 import re
 
 import matplotlib as mpl
@@ -25,6 +26,7 @@ from jfed.analysis import (
 from jfed.report.figures.curves import MOST_POINTS
 from jfed.report.figures.marks import mark, marks
 from jfed.report.figures.ranks import rank_diagram
+from jfed.report.figures.seeds import seed_differences
 
 SCHEMES = ["uniform", "fedcs", "e3cs-0.5 (corrected)", "e3cs-inc"]
 
@@ -242,6 +244,18 @@ def test_ranks_of_a_long_name_fit():
     assert_nothing_clipped(
         rank_diagram(compare(pd.DataFrame(rows, columns=["scheme", "seed", "acc"]), "acc"), "Digits")
     )
+
+
+@pytest.mark.parametrize("draw", [forest, seed_differences, rank_diagram])
+def test_long_names_stay_apart(draw):
+    rng = np.random.default_rng(0)
+    names = [f"Fed{x} + power-of-choice (d = 20, stale losses, warm-up of ten rounds)" for x in ("Avg", "Prox", "Dyn")]
+    rows = [(s, i, rng.normal()) for s in names for i in range(6)]
+    figure = draw(compare(pd.DataFrame(rows, columns=["scheme", "seed", "acc"]), "acc"), "Digits")
+    assert_nothing_clipped(figure)
+    every = [text for text in figure.axes[0].findobj(mpl.text.Text) if "power-of-choice" in text.get_text()]
+    boxes = [text.get_window_extent() for text in every if text.get_visible()]
+    assert len(boxes) == 3 and not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
 
 
 def test_save_is_reproducible_and_leaves_matplotlib_alone(tmp_path):

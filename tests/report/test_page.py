@@ -10,10 +10,12 @@ from importlib import resources
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from jfed.analysis import compare, comparisons_table, tidy, write_report
 from jfed.core.errors import ConfigError
+from jfed.report.page import differences
 from jfed.report.page.document import write_csv_report
 from jfed.results.load import score
 from tests.report.paged import results
@@ -173,6 +175,19 @@ def test_a_csv_file_has_a_page(tmp_path):
     page = Page(path.read_text())
     assert [a["id"] for t, a in page.elements if t == "section"] == ["verdicts", "tables", "differences"]
     assert "3 schemes, 6 seeds" in page.shown and "better than uniform" in page.shown
+
+
+def test_long_names_leave_room_for_the_differences():
+    names = ["uniform", "power of choice, with candidates by the last loss that each has told", "a"]
+    runs = [(name, seed, i + 0.1 * (seed * i % 4)) for i, name in enumerate(names) for seed in range(6)]
+    found = compare(pd.DataFrame(runs, columns=["scheme", "seed", "accuracy"]), "accuracy", baseline="uniform")
+    made = differences.picture(found, "", "a").model
+    assert made.yaxis[0].major_label_overrides == {
+        1: "power of choice, with\ncandidates by the last\nloss that each has told", 2: "a",
+    }  # fmt: skip
+    data = made.select_one({"name": "comparisons"}).data  # which the reader can save
+    assert data["scheme"] == names[1:] and data["row"].tolist() == [1, 2]
+    assert (made.y_range.start, made.y_range.end) == (2.5, 0.5)  # the first row is on top
 
 
 def test_a_page_that_cannot_be_written_is_one_sentence(tmp_path):

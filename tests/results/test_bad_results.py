@@ -201,7 +201,7 @@ def test_times_that_nobody_arrives_at():
 
 
 def test_names_and_seeds_that_look_alike():
-    with pytest.raises(ValueError, match=r"1 rows repeat a \(scheme, seed\), the first is \('1', 0\)"):
+    with pytest.raises(ValueError, match=r"1 row repeats a \(scheme, seed\), the first is \('1', 0\)"):
         compare(pd.DataFrame({"scheme": [1, "1", "b"], "seed": [0, 0, 0], "x": [1.0, 2.0, 3.0]}), "x")
     with pytest.raises(ValueError, match="some seeds are numbers and some are text"):
         compare(pd.DataFrame({"scheme": ["a", "b"], "seed": [0, "0"], "x": [1.0, 2.0]}), "x")

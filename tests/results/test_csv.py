@@ -48,6 +48,7 @@ def read(tmp_path, content, metric="x", **options):
         PLAIN.replace("scheme", "Method").replace("seed", "Run ID"),
         "seed,note,x,scheme\n0,p,.5,a\n0,,1,b\n1,,2,a\n1,7,inf,b\n",
         ",scheme,seed,x\n0,a,0,0.5\n1,b,0,1\n2,a,1,2\n3,b,1,inf\n",
+        PLAIN.replace("x", "x\u200b").replace("a,0", "\u200ba\u00a0,\u200e0").replace("b,", "\x1b[31mb\x1b[0m,"),
     ],
 )
 def test_dialects_of_one_table(tmp_path, content):
@@ -56,6 +57,17 @@ def test_dialects_of_one_table(tmp_path, content):
     assert list(frame[["scheme", "seed", "x"]].itertuples(index=False, name=None)) == [
         ("a", 0, 0.5), ("b", 0, 1.0), ("a", 1, 2.0), ("b", 1, np.inf),
     ]  # fmt: skip
+
+
+def test_a_name_is_what_is_seen_of_it(tmp_path):
+    text = 'scheme,seed,"test\nx"\npower\u00a0of choice,0,1\npower of\u200b choice,1,2\n"a\nb",0,3\n'
+    frame = read(tmp_path, text, metric="test x")
+    assert frame["scheme"].tolist() == ["power of choice", "power of choice", "a b"]
+    twins = read(tmp_path, text.replace("choice,1", "choice,0"), metric="test x")
+    with pytest.raises(
+        ValueError, match=re.escape("1 row repeats a (scheme, seed), the first is ('power of choice', 0)")
+    ):
+        scores_by_scheme(twins, "test x")
 
 
 def test_what_is_missing_and_what_is_a_name(tmp_path):

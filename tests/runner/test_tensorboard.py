@@ -113,8 +113,9 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match=r"Curves cannot be written to .*file: File exists"):
         jfed.TensorBoard(tmp_path / "file")
-    with pytest.raises(ConfigError, match="Curves are written to a folder, found 3"):
-        jfed.TensorBoard(3)
+    for no_folder, told in ((3, "3"), ("", "''"), ("a\0b", r"'a\\x00b'")):
+        with pytest.raises(ConfigError, match=f"^Curves are written to a folder, found {told}\\.$"):
+            jfed.TensorBoard(no_folder)
 
 
 @pytest.mark.check

@@ -121,7 +121,7 @@ def test_errors_and_coverage_over_all_numbers_of_seeds(true):
 
 
 def test_errors():
-    for bad in ([], [[]], [1.0, math.nan], [math.inf]):
+    for bad in ([], [[]], [1.0, math.nan], [math.inf], 1.0):
         with pytest.raises(ValueError, match="differences must be finite, with at least one seed, got shape"):
             anytime_p(bad)
     with pytest.raises(ValueError, match="differences must be a finite vector with at least one entry, got shape"):

@@ -118,6 +118,8 @@ def test_unusable_arguments():
         bootstrap_interval([1, 2, 3], method="basic")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="level must lie strictly between 0 and 1, got 95"):
         bootstrap_interval([1, 2, 3], level=95)
+    with pytest.raises(ValueError, match="seed must not be negative, got -1"):
+        bootstrap_interval([1, 2, 3], seed=-1)
     with pytest.raises(ValueError, match="resamples must be at least 1, got 0"):
         bootstrap_interval([1, 2, 3], resamples=0)
     with pytest.raises(ValueError, match=r"must have one value per seed, \(n,\), got shape \(1, 3\)"):

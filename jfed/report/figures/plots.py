@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from jfed.comparisons.compare import Comparison, Comparisons
 from jfed.report.figures.curves import draw_lines, lines, stacked_lines
 from jfed.report.figures.marks import PALETTE, marks
-from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure, save, width_of, wrap
-from jfed.report.names import plain
+from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure, row_height, save, width_of, wrap
 from jfed.results.meaning import axis
+from jfed.results.names import plain
 
 __all__ = ["box_by_class", "draw_lines", "forest", "lines", "save", "stacked_lines"]
 
@@ -101,7 +101,7 @@ def forest(comparisons: Comparisons, title: str, *, name: str | None = None) -> 
     caption += f" {unit}." if comparisons.paired else " runs, not paired."
     with mpl.rc_context(RC):
         width = width_of(COLUMN_IN if max(map(len, labels)) <= 22 else TEXT_IN)
-        figure = new_figure(width, 0.55 + 0.22 * len(rows), title, caption)
+        figure = new_figure(width, 0.55 + row_height(labels, 0.22) * len(rows), title, caption)
         axes = figure.subplots()
         for y, row in enumerate(rows):
             _whisker(axes, y, row)

@@ -7,8 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jfed.comparisons.comparison import Comparisons
-from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure
-from jfed.report.names import plain
+from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure, row_height, wrap
 from jfed.results.meaning import axis
 from jfed.stats.omnibus import cliques, critical_difference
 
@@ -33,7 +32,8 @@ def rank_diagram(comparisons: Comparisons, title: str, *, name: str | None = Non
     if found is None:
         raise ValueError("ranks need at least three schemes that finished at least two seeds in common")
     cd = critical_difference(found.n, found.k, comparisons.alpha)
-    names = [plain(scheme) for scheme, _, _ in comparisons.schemes]
+    names = [wrap(scheme, 1.9, 7) for scheme, _, _ in comparisons.schemes]
+    row_in = row_height(names, _ROW_IN)
     order = sorted(range(found.k), key=lambda i: found.mean_ranks[i])
     ranks = [found.mean_ranks[i] for i in order]
     bars = [group for group in cliques(ranks, cd) if len(group) > 1]
@@ -45,7 +45,7 @@ def rank_diagram(comparisons: Comparisons, title: str, *, name: str | None = Non
     )
     sides = (found.k + 1) // 2
     with mpl.rc_context(RC):
-        height = 0.35 + 0.09 * len(bars) + _ROW_IN * sides
+        height = 0.35 + 0.09 * len(bars) + row_in * sides
         figure = new_figure(COLUMN_IN if max(map(len, names)) <= 22 else TEXT_IN, height, title, caption)
         axes = figure.subplots()
         _scale(axes, found.k, height)
@@ -57,7 +57,7 @@ def rank_diagram(comparisons: Comparisons, title: str, *, name: str | None = Non
         for place, i in enumerate(order):
             left = place < sides
             row = place if left else found.k - 1 - place
-            y, end = below - _ROW_IN * (row + 0.5), 0.6 if left else found.k + 0.4
+            y, end = below - row_in * (row + 0.5), 0.6 if left else found.k + 0.4
             axes.plot([ranks[place], ranks[place], end], [0, y, y], color="#555555", linewidth=0.7)
             label = f"{names[i]}  {ranks[place]:.2f}" if left else f"{ranks[place]:.2f}  {names[i]}"
             axes.text(end, y, f" {label} ", ha="right" if left else "left", va="center", fontsize=7)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from jfed.comparisons.comparison import Comparison, Comparisons
 from jfed.report.figures.marks import PALETTE
 from jfed.report.figures.plots import difference_label, row_name
-from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure, width_of, wrap
+from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure, row_height, width_of, wrap
 from jfed.stats.intervals import t_interval
 from jfed.stats.shape import outlying
 
@@ -44,7 +44,7 @@ def seed_differences(comparisons: Comparisons, title: str, *, name: str | None =
         caption += " Failed and missing runs are left out."
     with mpl.rc_context(RC):
         width = width_of(COLUMN_IN if max(map(len, labels), default=0) <= 22 else TEXT_IN)
-        figure = new_figure(width, 0.5 + 0.32 * len(rows), title, caption)
+        figure = new_figure(width, 0.5 + row_height(labels, 0.32) * len(rows), title, caption)
         axes = figure.subplots()
         for y, row in enumerate(rows):
             _row(axes, y, row, alpha)

@@ -3,7 +3,7 @@
 import math
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from jfed.report.figures.marks import Mark
-from jfed.report.names import plain
+from jfed.results.names import plain
 
 COLUMN_IN = 3.3  # one column of a two-column paper, inches
 TEXT_IN = 7.0  # both columns
@@ -152,6 +152,11 @@ def wrap(text: str, length_in: float, points: float) -> str:
     """Break a text into lines of at most about `length_in` at a font size in points."""
     whole = plain(text).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # "k = 8" stays on one line
     return textwrap.fill(whole, max(8, int(length_in / _length_in("x", points))))
+
+
+def row_height(labels: Sequence[str], least_in: float) -> float:
+    """Return the height of a row in inches that keeps labels of several lines apart."""
+    return max([least_in, *(0.14 * (1 + label.count("\n")) for label in labels)])
 
 
 def _length_in(text: str, points: float) -> float:

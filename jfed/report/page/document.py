@@ -54,7 +54,8 @@ def write_report(
         results: runs to report, from `jfed.load` or `jfed.run`; all in `out` by default.
         metrics: scores to compare, the primary one first; by default accuracy, models returned and time, as far as
             they differ between runs.
-        baseline: method that the others are compared with; all pairs are, if it is None or was not run.
+        baseline: method, or scheme as tables have it, that the others are compared with; all pairs are, if it is None
+            or was not run.
         tune_seeds: seeds on which each scheme's best point of a sweep of schemes' settings is chosen, the others report
             it; without them all seeds do both, and nothing is judged.
         tuned_by: score by which they are chosen, by default the primary one.
@@ -75,7 +76,8 @@ def write_report(
     if not results.sizes["run"]:
         raise ConfigError(f"There are no finished runs in {out}.")
     about, known = settings.origin(out, home), known or {}
-    with_baseline = baseline if baseline in results["method"].values.astype(str) else None
+    was_run = baseline in results["method"].values.astype(str) or baseline in load.schemes(results)
+    with_baseline = baseline if was_run else None
     choices = choices or {}
     first = tuned_by or next(iter(metrics), "")
     higher = choices.get(first, {}).get("higher_is_better")

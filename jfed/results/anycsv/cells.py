@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jfed.results.anycsv.keys import count_known
+from jfed.results.names import plain
 
 SEPARATORS = (",", ";", "\t", "|")
 SAMPLE = 100  # lines that decide the separator
@@ -18,7 +19,7 @@ _END = "\0end"  # a line after the last one: a quotation mark that is never clos
 
 
 class Cells(NamedTuple):
-    """A table of text, without blanks around cells.
+    """A table of text, without blanks around cells, and without signs in them that nobody sees.
 
     Attributes:
         path: the file, for messages.
@@ -58,7 +59,7 @@ def read_cells(path: Path) -> Cells:
     numbers, rows = _rows(path, lines, top, separator)
     if not rows:
         raise ValueError(f"{path} is empty: a table has names in its first line and a row per run")
-    header, place = list(map(str.strip, rows.pop(0))), numbers.pop(0)
+    header, place = _seen(rows.pop(0)), numbers.pop(0)
     twice = next((name for name in header if name and header.count(name) > 1), None)
     if twice:
         raise ValueError(f"{path}: the column {twice!r} is {header.count(twice)} times in the header (line {place})")
@@ -68,7 +69,14 @@ def read_cells(path: Path) -> Cells:
             raise ValueError(f"{path}: line {number} has {fields}, the header has {len(header)}")
     if not rows:
         raise ValueError(f"{path} has a header, but no rows")
-    return Cells(path, header, [list(map(str.strip, column)) for column in zip(*rows, strict=True)], numbers, separator)
+    return Cells(path, header, [_seen(column) for column in zip(*rows, strict=True)], numbers, separator)
+
+
+def _seen(cells: Sequence[str]) -> list[str]:
+    """Return cells as a reader sees them: two names that look the same are the same, and can be typed."""
+    if "".join(cells).isprintable():
+        return list(map(str.strip, cells))
+    return [plain(cell).replace("\N{NO-BREAK SPACE}", " ").strip() for cell in cells]
 
 
 def _text(path: Path) -> str:

@@ -26,8 +26,9 @@ def read_csv(
     """Return a CSV table with columns `scheme` and `seed`, and notes on how it was read in `attrs["notes"]`.
 
     Separators, decimal commas and other names of the two columns are recognised where only one reading is possible.
-    Names of schemes are taken as they are written: "01" is not "1", and "None" is a name. In other columns an empty
-    cell, NA, NaN, null and the like are missing, and inf is infinite.
+    Names of schemes are taken as they are seen: "01" is not "1", and "None" is a name, but a line break is a blank, and
+    control characters and invisible marks are left out. In other columns an empty cell, NA, NaN, null and the like are
+    missing, and inf is infinite.
 
     Args:
         path: a text file with names in its first line; comments (#) may stand above it.
