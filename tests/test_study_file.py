@@ -14,6 +14,7 @@ from jfed.core.errors import ConfigError, StorageError
 GIVEN = {
     "schemes": ("uniform", 'a "quoted" name', "ä\\b"),
     "mode": "corrected",
+    "on": "processes:2",
     "num_clients": 12,
     "cohort_size": 3,
     "world": "wireless",

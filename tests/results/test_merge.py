@@ -92,7 +92,7 @@ def test_what_cannot_be_merged(halves, tmp_path, monkeypatch):
     shutil.copytree(home / "a", tmp_path / "a")
     (path, *_) = store.files(tmp_path / "a")
     path.write_bytes(path.read_bytes()[:-3])
-    with pytest.raises(StorageError, match=f"{path.name} is damaged"):
+    with pytest.raises(StorageError, match=f"{path.name} is damaged: run its experiment again"):
         merge([home / "b", tmp_path / "a"], tmp_path / "c")
     with store.lock(tmp_path / "a"), pytest.raises(ConfigError, match="is in use by process"):
         merge([home / "b"], tmp_path / "a")

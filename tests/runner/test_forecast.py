@@ -17,7 +17,7 @@ from tests.support import LAYOUT, SELECTION, T, points, run
 def measured(monkeypatch):
     """Measure nothing: a round takes 2 s, a compilation 10 s, a program 5 bytes and a run 7 on the disk."""
 
-    def take(units, layout):
+    def take(units, layout, devices):
         return module._Measure(2.0, 10.0, 5, 7 * sum(len(unit.runs) for unit in units))
 
     monkeypatch.setattr(module, "_measured", take)
