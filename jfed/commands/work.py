@@ -23,7 +23,8 @@ class Settings:
 
     Attributes:
         study: folder of the results with the study.toml of `jfed run` or `jfed submit`, or such a file.
-        shard: number of this process of how many, such as 3/100: where it begins, so that processes seldom meet.
+        shard: number of this process of how many, such as 3/100: where it begins, so that processes seldom meet. With
+            pod, jax.distributed says it, as on the hosts of a TPU pod.
         minutes: stop cleanly after this time; the same command resumes the work.
     """
 
@@ -42,12 +43,11 @@ def main(settings: Settings, console: Console) -> None:
     study = studyfile.read(file_of(settings.study))
     for file in study.load:
         load_file(file)
+    shard = _shard(settings.shard)
     setup()
     require(not study.amount.until_decided, "--until-decided looks at results as it goes: use `jfed run --on` for it.")
     asked = run.asked(study if settings.minutes is None else studyfile.changed(study, minutes=settings.minutes))
-    computed, others = work(
-        asked.points, asked.seeds, study.results.out, asked.layout, study.training.data_dir, _shard(settings.shard)
-    )
+    computed, others = work(asked.points, asked.seeds, study.results.out, asked.layout, study.training.data_dir, shard)
     left = f"; {others} are not finished: other processes have them" if others else ": all are finished"
     console.print(f"{computed} runs computed here{left}.", highlight=False)
 
@@ -64,7 +64,18 @@ def file_of(path: Path) -> Path:
 
 
 def _shard(text: str) -> tuple[int, int]:
+    """Return the shard that a text names; "pod" connects this process with the others first."""
+    if text == "pod":
+        import jax
+
+        try:
+            jax.distributed.initialize()
+        except (RuntimeError, ValueError) as error:
+            raise ConfigError(
+                f"--shard pod needs what jax.distributed.initialize needs: {str(error).rstrip('.')}."
+            ) from error
+        return jax.process_index() + 1, jax.process_count()
     number, slash, many = text.partition("/")
     if not (slash and number.isdecimal() and many.isdecimal()):
-        raise ConfigError(f"--shard is a number of how many, such as 3/100, found {text}.")
+        raise ConfigError(f"--shard is a number of how many, such as 3/100, or pod, found {text}.")
     return int(number), int(many)

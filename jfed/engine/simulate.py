@@ -140,7 +140,7 @@ def _compiled(
 
     `wide_products` is for `compiler.options`.
     """
-    mesh = Mesh(np.array(jax.devices()[:num_devices]), ("block",))
+    mesh = Mesh(np.array(jax.local_devices()[:num_devices]), ("block",))
 
     def precise(*args: Any) -> Any:
         with jax.default_matmul_precision(products()):

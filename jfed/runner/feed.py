@@ -71,7 +71,7 @@ def pool(source: Any, data_dir: str | None, num_devices: int = 1) -> Pool:
 @functools.lru_cache(maxsize=4)
 def _pool(source: DataOptions, data_dir: str | None, num_devices: int) -> Pool:
     images, labels = _host_pool(source, data_dir)
-    devices = jax.devices()[:num_devices]
+    devices = jax.local_devices()[:num_devices]
     whole = NamedSharding(Mesh(np.array(devices), ("block",)), PartitionSpec())
 
     def everywhere(array: NDArray[Any]) -> jax.Array:

@@ -37,7 +37,7 @@ def needed(compiled: Any) -> int:
 
 def available(devices: int) -> int:
     """Return the free bytes for a program on each device; CPU devices share those of the machine or container."""
-    stats = jax.devices()[0].memory_stats()
+    stats = jax.local_devices()[0].memory_stats()
     if stats and "bytes_limit" in stats:
         return int(stats["bytes_limit"] - stats["bytes_in_use"])
     return min(psutil.virtual_memory().available, _left_to_container()) // devices

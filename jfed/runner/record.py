@@ -62,7 +62,7 @@ def part(
         kinds={name: {"what": kind.what, "about": kind.about, "called": called[name]} for name, kind in kinds.items()},
         layout={"block_size": unit.block_size, "lane": spec.lane},
         provenance=store.provenance()
-        | {"device": str(jax.devices()[0].device_kind), "num_devices": len(jax.devices())}
+        | {"device": str(jax.local_devices()[0].device_kind), "num_devices": len(jax.local_devices())}
         | {"seconds": round(seconds, 3), "engine_code": code.engine_digest()},
     )
 

@@ -34,7 +34,7 @@ def here(devices: int | None = None) -> Site:
     Raises:
         ConfigError: jax has fewer devices.
     """
-    have = jax.devices()
+    have = jax.local_devices()
     if devices is not None:
         whole = isinstance(devices, int) and not isinstance(devices, bool) and devices >= 1
         require(whole, f"devices must be a whole number from 1 on, found {shown(devices)}.")
