@@ -207,3 +207,42 @@ def test_a_stop_reaches_workers(on, tmp_path):
         assert one.returncode == 1 and said.endswith("Stopped.\n"), said
         assert said.count("Stopping after this chunk") == 1
     assert checkpoints(out) and not list(out.rglob("*.part"))
+
+
+LEAVES = """
+import sys
+import jfed
+from ray.cluster_utils import Cluster
+
+def main():
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    leaving = cluster.add_node(num_cpus=1)
+    seen = []
+    def leave(progress):
+        seen.append(progress)
+        if len(seen) == 8:
+            cluster.remove_node(leaving)
+    (kind,) = jfed.load_file(sys.argv[2])
+    base = jfed.Config(num_clients=40, cohort_size=4, num_rounds=4000)
+    layout = jfed.Layout(block_size=2, chunk_rounds=500, checkpoint_s=0.0)
+    two = jfed.Ray(cluster.address)
+    both = jfed.methods(base, ["e3cs-0.5", kind()])
+    jfed.run(both, range(6), out=sys.argv[1], layout=layout, executor=two, on_chunk=leave)
+    assert two._size == 2 and len(seen) > 8
+    cluster.shutdown()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.proof
+def test_a_node_that_leaves(tmp_path):
+    pytest.importorskip("ray", reason="Ray is not installed")
+    with driver(tmp_path, tmp_path / "whole", "here") as one:
+        assert one.wait(300) == 0
+    (tmp_path / "leaves.py").write_text(LEAVES)
+    command = [sys.executable, str(tmp_path / "leaves.py"), str(tmp_path / "out"), str(tmp_path / "first_ones.py")]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=400)
+    assert done.returncode == 0 and "A worker is replaced" in done.stderr, done.stderr
+    assert_same_bits(jfed.load(tmp_path / "out"), jfed.load(tmp_path / "whole"))
