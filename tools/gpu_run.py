@@ -1,6 +1,6 @@
 """Get the most out of minutes on a bare machine with an accelerator: `python tools/gpu_run.py --pack FOLDER --out OUT`.
 
-Needs the packages named in docs/how-to/machines.md and what `gpu_pack` packed; nothing is installed. Stages run in
+Needs the packages named in docs/how-to/borrowed.md and what `gpu_pack` packed; nothing is installed. Stages run in
 order, each in a process and with a time limit of its own, and each leaves an archive in OUT, renewed while it runs.
 """
 
