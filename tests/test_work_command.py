@@ -78,7 +78,7 @@ def jfed_in(folder, text):
         ("--array 0", "--array must be at least 1, found 0"),
         ("--slurm partition", "--slurm takes NAME=VALUE, such as slurm_partition=gpu, found partition"),
         ("--cluster local --slurm memory=3", "The jobs cannot be submitted: .*memory"),
-        ("--cluster slurm", "The jobs cannot be submitted: .*srun"),
+        ("--cluster slurm", "There is no Slurm here: sbatch is not found"),
     ],
 )
 def test_what_cannot_be_submitted(tmp_path, arguments, sentence):

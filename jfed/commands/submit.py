@@ -1,6 +1,7 @@
 """`jfed submit`: a study as an array of Slurm's jobs."""
 
 import shlex
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -74,7 +75,10 @@ def main(settings: Settings, console: Console) -> None:
     with extra("slurm"):
         import submitit
     out = (settings.out or study.results.out).resolve()
-    run.asked(study)  # refuses what cannot be run before anything is written
+    asked = run.asked(study)  # refuses what cannot be run before anything is written
+    require(not asked.looks, "--until-decided looks at results as it goes: use `jfed run --on` for it.")
+    slurm = settings.cluster == "local" or shutil.which("sbatch") is not None
+    require(slurm, "There is no Slurm here: sbatch is not found.")
     store.prepare(out)
     file = studyfile.write(studyfile.changed(study, out=out))
     shards = [f"{number}/{settings.array}" for number in range(1, settings.array + 1)]

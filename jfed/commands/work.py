@@ -9,6 +9,7 @@ from rich.console import Console
 from tyro.conf import arg
 
 from jfed.commands import studyfile
+from jfed.commands.flags import Results
 from jfed.core.errors import ConfigError, require
 
 USAGE = "jfed work OUT --shard 3/100"
@@ -40,7 +41,10 @@ def main(settings: Settings, console: Console) -> None:
     from jfed.runner.executors.shared import work
     from jfed.runner.host import setup
 
-    study = studyfile.read(file_of(settings.study))
+    file = file_of(settings.study)
+    study = studyfile.read(file)
+    if settings.study.is_dir() or study.results.out == Results().out:
+        study = studyfile.changed(study, out=file.parent)
     for file in study.load:
         load_file(file)
     shard = _shard(settings.shard)
@@ -74,7 +78,9 @@ def _shard(text: str) -> tuple[int, int]:
             raise ConfigError(
                 f"--shard pod needs what jax.distributed.initialize needs: {str(error).rstrip('.')}."
             ) from error
-        return jax.process_index() + 1, jax.process_count()
+        shard = jax.process_index() + 1, jax.process_count()
+        jax.distributed.shutdown()  # units need nobody else: a process that ends must not end the others
+        return shard
     number, slash, many = text.partition("/")
     if not (slash and number.isdecimal() and many.isdecimal()):
         raise ConfigError(f"--shard is a number of how many, such as 3/100, or pod, found {text}.")

@@ -45,9 +45,11 @@ class Processes(Crew):
         for name, number in (("workers", workers), ("gpus", gpus)):
             whole = number is None or (isinstance(number, int) and not isinstance(number, bool))
             require(whole, f"The number of {name} must be a whole number, found {shown(number)}.")
-        self._gpus = _visible() if gpus is None else [str(i) for i in range(gpus)]
+        have = _visible()
+        require(gpus is None or 0 <= gpus <= len(have), f"This machine has {len(have)} GPUs, found gpus={gpus}.")
+        self._gpus, self._none = have[: len(have) if gpus is None else gpus], bool(have) and gpus == 0
         size = (len(self._gpus) or host.cores()) if workers is None else workers
-        require(size >= 1 and (gpus or 0) >= 0, f"At least one worker is needed, found {shown(workers)}.")
+        require(size >= 1, f"At least one worker is needed, found {shown(workers)}.")
         most = len(self._gpus)
         require(not most or size <= most, f"Each worker has one of {most} GPUs, so that {size} workers are too many.")
         super().__init__(size)
@@ -57,7 +59,8 @@ class Processes(Crew):
         if self._gpus:
             return _Process(given, self._gpus[number])
         own = _share(number, self._size)
-        return _Process(given._replace(cores=own, devices=len(own)), None)
+        devices = max(1, host.cores() // self._size)  # the same for all, as their bits must be
+        return _Process(given._replace(cores=own, devices=devices), "" if self._none else None)
 
 
 def _visible() -> list[str]:

@@ -47,6 +47,7 @@ class Ray(Crew):
 
     def _open(self) -> None:
         import ray
+        from ray.exceptions import RayError
 
         if not ray.is_initialized():
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # unless the user wants to send statistics
@@ -56,8 +57,10 @@ class Ray(Crew):
                     {} if self._address or "RAY_ADDRESS" in os.environ else {"include_dashboard": False}
                 )
                 ray.init(self._address, logging_level=logging.ERROR, log_to_driver=False, **own)
-            except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-                raise ConfigError(f"There is no Ray cluster at {self._address}: {error}.") from error
+            except (RayError, ConnectionError, ValueError, RuntimeError, OSError) as error:
+                told = str(error).strip().partition("\n")[0].rstrip(".")
+                where = self._address or os.environ.get("RAY_ADDRESS", "this machine")
+                raise ConfigError(f"Ray at {where} cannot be used: {told}.") from error
             self._began = True
         have = ray.cluster_resources()
         most = min(int(have.get(name, 0) // wanted) for name, wanted in self._room.items())
