@@ -105,7 +105,7 @@ def _read(module: ModuleType) -> bytes | None:
 def _beside(name: str, file: str | None) -> dict[str, bytes]:
     """Return the sources of jfed's members and of the user's own modules, each as it was when first read."""
     found, own = {}, name.split(".")[0] == "jfed"
-    for other, module in list(sys.modules.items()):
+    for other, module in sys.modules.copy().items():  # a copy in one step: another thread may import
         if decides(other) or (not own and _users(other, module, name, file)):  # jfed imports no module of the user's
             known = _taken.get(other)
             if known is None or known[0] is not getattr(module, "__spec__", None):  # new, or reloaded

@@ -5,6 +5,7 @@ import os
 import queue
 import tempfile
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -261,5 +262,9 @@ def _here(path: Path, text: str) -> Path:
 
 
 def _sendable(error: BaseException) -> BaseException:
-    """Return an error that a driver can raise: jfed's own as they are, others as text."""
-    return error if type(error) is ConfigError else RuntimeError(f"{type(error).__name__}: {error}")
+    """Return an error that a driver can raise: jfed's own as they are, others as text with their traceback as a note."""
+    if type(error) is ConfigError:
+        return error
+    told = RuntimeError(f"{type(error).__name__}: {error}")
+    told.add_note("In the worker:\n" + "".join(traceback.format_exception(error)))
+    return told
