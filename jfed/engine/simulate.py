@@ -30,6 +30,8 @@ from jfed.models import classifier
 # What devices hold: parts of the runs, which are the first axis or, in records, the second; or copies of all.
 RUNS, ROUNDS, SHARED = PartitionSpec("block"), PartitionSpec(None, "block"), PartitionSpec()
 
+KEPT = 16  # programs in memory, where each takes 26 to 46 MB; a process seldom comes back to an older one
+
 TRACES: list[Spec] = []  # one entry each time a chunk is traced: tests count compilations with it
 
 
@@ -150,7 +152,7 @@ def _compiled(
     return jax.jit(mapped, donate_argnums=donate, compiler_options=compiler.options(wide_products))
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=KEPT)
 def _first_weights(options: classifier.ModelOptions, inputs: classifier.Inputs, num_devices: int) -> Any:
     """Return the initial models: seeds -> weights. All schemes share the program, which takes XLA most of `init`."""
     model = classifier.make(options, inputs)
@@ -162,7 +164,7 @@ def _first_weights(options: classifier.ModelOptions, inputs: classifier.Inputs, 
     return _compiled(num_devices, weights, RUNS, RUNS)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=KEPT)
 def program(spec: Spec, num_devices: int = 1) -> Program:
     """Return the program of a spec on the first devices."""
     parts, lane = build(spec), LANES[spec.lane]

@@ -262,7 +262,7 @@ def _here(path: Path, text: str) -> Path:
 
 
 def _sendable(error: BaseException) -> BaseException:
-    """Return an error that a driver can raise: jfed's own as they are, others as text with their traceback as a note."""
+    """Return an error that a driver can raise: one of jfed as it is, others as text with their traceback."""
     if type(error) is ConfigError:
         return error
     told = RuntimeError(f"{type(error).__name__}: {error}")
