@@ -33,6 +33,6 @@ def main(settings: Settings, console: Console) -> None:
     if found.doubled:
         lines.append(f"{found.doubled:,} runs were in several directories and are there once")
     if found.unlike:
-        lines.append(f"{found.unlike:,} of these have other numbers in another directory: the first ones are kept")
+        lines.append(f"{found.unlike:,} of these have other numbers in another directory: the newest ones count")
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -63,8 +63,10 @@ class Job:
 
 def main(settings: Settings, console: Console) -> None:
     """Write the study's file beside the results, submit the jobs, and print what to do then."""
+    from jfed.catalog import load_file
     from jfed.commands import run
     from jfed.results import store
+    from jfed.runner.units import ask
 
     study = studyfile.read(settings.study)
     for name, least in (("array", 1), ("minutes", 1), ("gpus", 0), ("cpus", 1)):
@@ -75,7 +77,10 @@ def main(settings: Settings, console: Console) -> None:
     with extra("slurm"):
         import submitit
     out = (settings.out or study.results.out).resolve()
-    asked = run.asked(study)  # refuses what cannot be run before anything is written
+    for path in study.load:
+        load_file(path)
+    asked = run.asked(study)
+    ask(asked.points, asked.seeds, asked.layout, study.training.data_dir)  # refuses what cannot be run
     require(not asked.looks, "--until-decided looks at results as it goes: use `jfed run --on` for it.")
     slurm = settings.cluster == "local" or shutil.which("sbatch") is not None
     require(slurm, "There is no Slurm here: sbatch is not found.")

@@ -52,7 +52,7 @@ def main(settings: Settings, console: Console) -> None:
     require(not study.amount.until_decided, "--until-decided looks at results as it goes: use `jfed run --on` for it.")
     asked = run.asked(study if settings.minutes is None else studyfile.changed(study, minutes=settings.minutes))
     computed, others = work(asked.points, asked.seeds, study.results.out, asked.layout, study.training.data_dir, shard)
-    left = f"; {others} are not finished: other processes have them" if others else ": all are finished"
+    left = f"; {others} of others are not finished yet" if others else ": all are finished"
     console.print(f"{computed} runs computed here{left}.", highlight=False)
 
 

@@ -28,6 +28,7 @@ class Leases:
     def __init__(self, folder: Path) -> None:
         """Take the folder of the leases."""
         self._folder, self._mine, self._end = folder, dict[str, Path](), threading.Event()
+        self._holder = f"process {os.getpid()} on {HOST}, {secrets.token_hex(4)}\n"
 
     def __enter__(self) -> Leases:
         try:
@@ -69,14 +70,15 @@ class Leases:
         """Give a lease back."""
         path = self._mine.pop(name)
         with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
+            if path.read_text() == self._holder:  # another process may have taken it over
+                path.unlink()
 
     def _make(self, path: Path) -> bool:
         try:
             file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
         except FileExistsError:
             return False
-        os.write(file, f"process {os.getpid()} on {HOST}\n".encode())
+        os.write(file, self._holder.encode())
         os.close(file)
         return True
 

@@ -40,7 +40,8 @@ class Merged:
 def merge(sources: Sequence[Path], out: Path) -> Merged:
     """Copy all results into a directory, which may be one of the sources; the sources stay as they are.
 
-    A run that the directory has stays as it is there. Results of former versions of jfed (.nc) are copied, too.
+    Of a run that several directories have, the newest result counts, as everywhere. Results of former versions of jfed
+    (.nc) are copied, too.
 
     Raises:
         ConfigError: a source has no results, or a process writes to the directory.
@@ -79,7 +80,8 @@ def _runs(source: Path, out: Path, whole: Index, found: Merged) -> None:
     """Copy the files with runs that the directory lacks, and their names."""
     theirs = index.survey(source, store.files(source), set_aside=False, with_arrays=True)
     for path, part in theirs.parts.items():
-        double = [run for run in part.runs if run.id in whole.runs]
+        recorded = "selected" in part.dims
+        double = [run for run in part.runs if whole.place(run.id, recorded) is not None]
         found.doubled += len(double)
         for run in double:
             place = whole.runs[run.id][0]
@@ -129,7 +131,8 @@ def _history(folders: Iterable[Path], out: Path) -> None:
     entries: list[Any] = []
     for folder in folders:
         try:
-            entries += [e for e in json.loads((folder / "manifest.json").read_bytes()) if e not in entries]
+            read = json.loads((folder / "manifest.json").read_bytes())
+            entries += [dict(entry) for entry in list(read) if entry not in entries]
         except FileNotFoundError:
             continue
         except (ValueError, TypeError):

@@ -1,6 +1,5 @@
 """Settings of jax that a command makes before jax first uses a device; importing jfed makes none."""
 
-import contextlib
 import os
 from pathlib import Path
 
@@ -10,13 +9,14 @@ import jax
 def setup(devices: int | None = None) -> None:
     """Request virtual CPU devices, one per core by default, and a compile cache that later processes reuse.
 
-    The number of devices stays as it is if jax's or XLA's settings give one, or if jax has been used, after which it
-    cannot change. The cache is at $JFED_CACHE_DIR, else where jax's settings have it, else in jfed's folder of the
+    Nothing changes if jax has been used, and the number of devices stays as it is if jax's or XLA's settings give one.
+    The cache is at $JFED_CACHE_DIR, else where jax's settings have it, else in jfed's folder of the
     user's cache.
     """
+    if _used():
+        return
     if not _chosen():
-        with contextlib.suppress(RuntimeError):  # jax has been used: its devices are fixed
-            jax.config.update("jax_num_cpu_devices", devices or cores())
+        jax.config.update("jax_num_cpu_devices", devices or cores())
     own = os.environ.get("JFED_CACHE_DIR")
     if jax.config.values["jax_compilation_cache_dir"] is not None and not own:
         return
@@ -28,14 +28,24 @@ def setup(devices: int | None = None) -> None:
 
 def drive() -> None:
     """Leave accelerators to workers: this process, which plans, uses its CPU, unless jax has been used."""
-    with contextlib.suppress(RuntimeError):
-        jax.config.update("jax_num_cpu_devices", jax.config.values["jax_num_cpu_devices"])  # an error after first use
+    if not _used():
         jax.config.update("jax_platforms", "cpu")
 
 
 def cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _used() -> bool:
+    """Return whether jax has been used: then its devices are fixed, and it refuses another number of them."""
+    number = jax.config.values["jax_num_cpu_devices"]
+    try:
+        jax.config.update("jax_num_cpu_devices", max(number, 0) + 1)
+    except RuntimeError:
+        return True
+    jax.config.update("jax_num_cpu_devices", number)
+    return False
 
 
 def _chosen() -> bool:

@@ -65,7 +65,8 @@ def run(
         devices: number of this process's devices to use; None for all. If jax has not been used yet, a CPU counts as
             one device per core, and compiled programs are kept in a cache for later processes, as a command does it;
             else jax's devices and settings stay as they are.
-        executor: where runs are computed, such as `jfed.Processes(4)`; None for this process.
+        executor: where runs are computed, such as `jfed.Processes(4)`; None for this process. Unless jax has been used
+            before, this process then leaves accelerators to the workers for good.
 
     Returns:
         the requested runs, as `jfed.load` returns them.
@@ -85,7 +86,8 @@ def run(
     require(told, f"Data sets are read from a folder, found data_dir={shown(data_dir)}.")
     require(devices is None or executor is None, "devices are those of this process: leave them out with an executor.")
     place = Local(devices) if executor is None else executor
-    require(hasattr(place, "compute"), f"The executor must be such as jfed.Processes(4), found {shown(executor)}.")
+    is_executor = hasattr(place, "compute") and not isinstance(place, type)
+    require(is_executor, f"The executor must be such as jfed.Processes(4), found {shown(executor)}.")
     if on_chunk is not None:
         require_callback(on_chunk)
     leaving, points = Leaving(layout.max_seconds), listed(points)

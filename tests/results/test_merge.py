@@ -85,6 +85,16 @@ def test_runs_with_other_numbers_and_other_versions_are_told(halves, tmp_path, c
     assert "come from 2 versions of jax (0.1, " in caplog.text
 
 
+def test_recorded_cohorts_come_along(halves, tmp_path):
+    home, _ = halves
+    run(WHERE, [0, 1], Layout(1, 2, record_selected=True), out=tmp_path / "r")
+    found = merge([home / "a", tmp_path / "r"], tmp_path / "c")
+    assert (found.runs, found.added, found.doubled) == (8, 8, 0)
+    told = []
+    again = run(WHERE, [0, 1], Layout(1, 2, record_selected=True), out=tmp_path / "c", on_chunk=told.append)
+    assert not told and "selected" in again
+
+
 def test_what_cannot_be_merged(halves, tmp_path, monkeypatch):
     home, _ = halves
     with pytest.raises(ConfigError, match="There are no results in"):

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from support import LAYOUT, SELECTION, TRAINING, T, assert_same_bits, points, run
 
+import jfed
+import jfed.runner.executors.crew as crews
 import jfed.runner.executors.station as station
-from jfed.core.errors import ConfigError, Unfinished
+from jfed.core.errors import ConfigError, StorageError, Unfinished
 from jfed.runner import memory, units
 from jfed.runner.executors.backlog import Backlog, Gone
 from jfed.runner.executors.crew import Crew
@@ -211,3 +213,52 @@ def test_devices_of_this_process(where, whole):
             run(where, SEEDS, devices=devices)
     with pytest.raises(ConfigError, match="leave them out with an executor"):
         run(where, SEEDS, devices=1, executor=Threads())
+
+
+def full(*args):
+    raise StorageError("A result cannot be written: the disk is full.")
+
+
+def test_what_an_earlier_command_left_behind_reaches_no_later_one(where, whole, monkeypatch, tmp_path):
+    longer = points(jfed.replace(SELECTION, {"num_rounds": T + 1}), "uniform", "e3cs-0.5")
+    with Threads(2) as crew:
+        with monkeypatch.context() as patch:
+            patch.setattr(crews, "keep", full)
+            with pytest.raises(StorageError, match="the disk is full"):
+                run(where, SEEDS, out=tmp_path / "a", executor=crew)
+        found = run(longer, SEEDS, out=tmp_path / "b", executor=crew)
+        assert_same_bits(found, run(longer, SEEDS))
+        assert jfed.load(tmp_path / "b").sizes == found.sizes and found.sizes["round"] == T + 1
+        assert_same_bits(run(where, SEEDS, out=tmp_path / "a", executor=crew), whole)
+    assert all(worker.ended for worker in crew.begun)
+
+
+def test_an_executor_is_used_again_after_a_short_command_that_needed_few_workers(where, whole):
+    crew = Threads(3)
+    for _ in range(3):
+        assert_same_bits(run(where, SEEDS, executor=crew), whole)
+        assert_same_bits(run(where[:1], SEEDS[:2], executor=crew), run(where[:1], SEEDS[:2]))
+
+
+@pytest.mark.parametrize("error", [OSError(12, "Cannot allocate memory"), AttributeError("no such class")])
+def test_a_replacement_that_cannot_begin_ends_the_command(where, error):
+    class Poor(Threads):
+        def _start(self, number, given):
+            if self.begun:
+                raise error
+            return super()._start(number, given)
+
+    with pytest.raises(type(error), match=str(error.args[-1])):
+        run(where, SEEDS, executor=Poor(1, deaths=[0]))
+
+
+def test_settings_of_the_calling_thread_are_those_of_workers():
+    with jax.enable_x64(True):
+        assert station.setup([]).settings["jax_enable_x64"] is True
+    assert station.setup([]).settings["jax_enable_x64"] is False
+
+
+@pytest.mark.parametrize("executor", ["processes:2", Threads, 3])
+def test_what_is_no_executor(where, executor):
+    with pytest.raises(ConfigError, match=r"The executor must be such as jfed.Processes\(4\), found"):
+        run(where, SEEDS, executor=executor)

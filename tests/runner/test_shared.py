@@ -104,11 +104,41 @@ def test_a_process_that_would_compute_other_bits_is_refused(where, tmp_path):
     told = json.loads(plan.read_text())
     told["made"]["jax"] = "0.1"
     plan.write_text(json.dumps(told))
-    with pytest.raises(ConfigError, match=f"jax is {jax.__version__} on this process and 0.1 on the one that wrote"):
+    with pytest.raises(
+        ConfigError, match=f"jax is {jax.__version__} on this process and 0.1 on the one that planned.*delete {plan}"
+    ):
+        one(where, tmp_path, seeds=[0])
+    told["made"] |= {"jax": jax.__version__, "the code or the data of a member": "another"}
+    plan.write_text(json.dumps(told))
+    with pytest.raises(ConfigError, match="the code or the data of a member is .* and another on the one that planned"):
         one(where, tmp_path, seeds=[0])
     plan.write_text("{")
     with pytest.raises(ConfigError, match="is damaged: delete it"):
         one(where, tmp_path, seeds=[0])
+
+
+def test_a_result_that_is_damaged_after_the_plan_is_computed_again(where, whole, tmp_path):
+    run(where, SEEDS[:2], LAYOUT, out=tmp_path)
+    assert one(where, tmp_path, (2, 2)) == (8, 0)  # the plan has eight
+    for path in sorted(tmp_path.glob("results/*"))[:3]:
+        path.write_bytes(path.read_bytes()[:-1])
+    assert one(where, tmp_path) == (3, 0)
+    assert_same_bits(run(where, SEEDS, out=tmp_path), whole)
+
+
+def test_units_that_become_free_are_taken_before_the_end(where, tmp_path, monkeypatch):
+    (tmp_path / "leases").mkdir(parents=True)
+    first = shared.blocks(shared.ask(where, [0], LAYOUT)[0], LAYOUT)[0]
+    held = tmp_path / "leases" / first.id
+    held.write_text("process 1 on another machine")
+    real = shared.keep
+
+    def die(*args):
+        os.utime(held, (0, 0))  # its holder has been dead for long
+        real(*args)
+
+    monkeypatch.setattr(shared, "keep", die)
+    assert one(where, tmp_path, seeds=[0]) == (2, 0)
 
 
 @pytest.mark.parametrize("shard", [(0, 2), (3, 2), (1, 0)])

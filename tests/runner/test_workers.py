@@ -60,6 +60,22 @@ def test_a_script_without_a_guard_is_told_so(tmp_path):
     assert done.returncode == 1 and processes.MAIN in done.stderr
 
 
+def test_a_class_that_workers_cannot_have_is_said(tmp_path):
+    (tmp_path / "first_ones.py").write_text(MEMBER)
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import jfed\nimport first_ones\nimport dataclasses\n"
+        "if __name__ == '__main__':\n"
+        "    @dataclasses.dataclass(frozen=True)\n"
+        "    class Mine(first_ones.FirstOnes):\n"
+        "        pass\n"
+        "    mine = jfed.methods(jfed.Config(num_rounds=3), [Mine()])\n"
+        "    jfed.run(mine, [0], executor=jfed.Processes(1))\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, env=environment())
+    assert done.returncode == 1 and "A worker does not know a class" in done.stderr, done.stderr
+
+
 def test_shares_of_the_cores(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1, 3, 5, 7, 9}, raising=False)
     assert [processes._share(i, 2) for i in range(2)] == [(1, 3), (5, 7, 9)]
@@ -108,7 +124,7 @@ def main():
     out, on, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
     (kind,) = jfed.load_file(sys.argv[4])
     base = jfed.Config(num_clients=40, cohort_size=4, num_rounds=rounds)
-    layout = jfed.Layout(block_size=2, chunk_rounds=500, checkpoint_s=0.0)
+    layout = jfed.Layout(block_size=2, chunk_rounds=500, checkpoint_s=float(sys.argv[5]))
     try:
         jfed.run(jfed.methods(base, ["e3cs-0.5", kind()]), range(6), out=out, layout=layout, executor=named(on))
     except KeyboardInterrupt:
@@ -119,13 +135,13 @@ if __name__ == "__main__":
 
 
 @contextlib.contextmanager
-def driver(tmp_path, out, on, rounds=4000):
+def driver(tmp_path, out, on, rounds=4000, checkpoint_s=0.0):
     """Yield a driver, as the head of a process group of its own."""
     script = tmp_path / "driver.py"
     script.write_text(COMMAND)
     (tmp_path / "first_ones.py").write_text(MEMBER)
     one = subprocess.Popen(
-        [sys.executable, str(script), str(out), on, str(rounds), str(tmp_path / "first_ones.py")],
+        [sys.executable, str(script), str(out), on, str(rounds), str(tmp_path / "first_ones.py"), str(checkpoint_s)],
         stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True,
     )  # fmt: skip
     try:
@@ -194,19 +210,40 @@ def test_whoever_is_killed_the_results_are_the_same(on, tmp_path):
     assert_same_bits(jfed.load(tmp_path / "driver"), whole)
 
 
+def begun(out):
+    """Return the units of which a worker has begun the work, as the driver's mark and its workers' log tell."""
+    return list(out.glob("driver.*.part"))
+
+
 @pytest.mark.proof
 @pytest.mark.parametrize("on", ["processes:2", "ray:2"])
-def test_a_stop_reaches_workers(on, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stop_reaches_workers(on, number, tmp_path):
     if on.startswith("ray"):
         pytest.importorskip("ray", reason="Ray is not installed")
     out = tmp_path / "out"
-    with driver(tmp_path, out, on, rounds=400_000) as one:
-        wait_for(lambda: len({path.parent for path in checkpoints(out)}) == 2, one)
-        os.killpg(one.pid, signal.SIGINT)  # as a terminal does on Ctrl-C
+    with driver(tmp_path, out, on, rounds=2_000_000, checkpoint_s=1000) as one:
+        wait_for(lambda: begun(out), one)
+        time.sleep(20)  # both are in work, and no checkpoint is due before the stop
+        assert not checkpoints(out)
+        os.killpg(one.pid, number)  # as a terminal does on Ctrl-C, or a scheduler at the end of a job
         said = one.communicate(timeout=120)[1]
         assert one.returncode == 1 and said.endswith("Stopped.\n"), said
         assert said.count("Stopping after this chunk") == 1
-    assert checkpoints(out) and not list(out.rglob("*.part"))
+    assert len({path.parent for path in checkpoints(out)}) == 2 and not list(out.rglob("*.part"))
+
+
+@pytest.mark.proof
+def test_workers_whose_driver_is_killed_leave_checkpoints(tmp_path):
+    out = tmp_path / "out"
+    with driver(tmp_path, out, "processes:2", rounds=2_000_000, checkpoint_s=1000) as one:
+        wait_for(lambda: begun(out), one)
+        time.sleep(20)
+        mine = workers(one, "processes:2")
+        one.kill()
+        one.wait()
+    psutil.wait_procs(mine, timeout=60)
+    assert len({path.parent for path in checkpoints(out)}) == 2
 
 
 LEAVES = """

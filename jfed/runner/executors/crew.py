@@ -83,6 +83,9 @@ class _Place:
     units: list[Unit] = field(default_factory=list)
 
 
+_Inbox = queue.SimpleQueue[tuple[_Place, Any]]
+
+
 class Crew:
     """Workers that compute units; see `Executor`.
 
@@ -98,16 +101,16 @@ class Crew:
         self._places: list[_Place] = []
         self._early = 0  # deaths of workers that had not started, one after another
         self._depth = 0  # a command within `with` uses the workers that are there
-        self._inbox: queue.SimpleQueue[tuple[_Place, Any]] = queue.SimpleQueue()
+        self._inbox: _Inbox = queue.SimpleQueue()
 
     def __enter__(self) -> Self:
         """Start the first worker, to know what it is: a command is planned for the machines that compute it."""
         self._depth += 1
         if self._depth > 1:
             return self
-        drive()
-        self._setup = setup(catalog.loaded())
         try:
+            drive()
+            self._setup = setup(catalog.loaded())
             self._open()
             first = self._start(0, self._setup)
             self._places = [_Place(0, first, ready=True)]
@@ -145,12 +148,28 @@ class Crew:
 
     def compute(self, groups: Sequence[Sequence[Unit]], host: Host, runs: int, progress: bool) -> None:
         """Compute units on the workers; see `Executor.compute`."""
-        work = Backlog(groups, self._hello.site.num_devices)
+        self._inbox = queue.SimpleQueue()  # nothing of an earlier command
+        for place in self._places:
+            place.group = None
+        try:
+            self._compute(Backlog(groups, self._hello.site.num_devices), host, runs, progress)
+        finally:
+            for place in [place for place in self._places if place.busy or not place.ready]:
+                self._drop(place)
+
+    def _drop(self, place: _Place) -> None:
+        """End a worker that is not to be used again."""
+        self._places.remove(place)
+        if place.worker is not None:
+            place.worker.end()
+
+    def _compute(self, work: Backlog, host: Host, runs: int, progress: bool) -> None:
         left = work.left()
         each, ready = [unit.config.num_rounds for unit in left], runs - sum(len(unit.runs) for unit in left)
         watch = Flat(f"{self._size} workers", max(each, default=0), sum(each), runs, ready, progress)
         with watch as host.watch, _mark(host) as mark:
-            for number in range(len(self._places), min(self._size, len(left))):
+            absent = [number for number in range(self._size) if number not in {place.number for place in self._places}]
+            for number in absent[: max(0, len(left) - len(self._places))]:
                 self._begin(number)
             stopping = False
             while work.left() or self._busy():
@@ -174,42 +193,35 @@ class Crew:
         """Give units to each worker that has none."""
         for place in self._places:
             if place.worker is not None and place.ready and not place.busy and (units := work.take(place.group)):
-                task = Task(units, host.layout, host.names, host.out, mark, host.live is not None)
+                out = None if host.out is None else host.out.resolve()
+                task = Task(units, host.layout, host.names, out, mark, host.live is not None)
                 place.group, place.busy, place.units = units[0].group, True, list(units)
-                threading.Thread(target=self._follow, args=(place, place.worker, task), daemon=True).start()
+                args = (place, place.worker, task, self._inbox)
+                threading.Thread(target=_follow, args=args, daemon=True).start()
 
     def _begin(self, number: int) -> None:
         """Begin to start a worker."""
-        place = _Place(number)
+        place, inbox = _Place(number), self._inbox
         self._places.append(place)
 
         def target() -> None:
             try:
                 place.worker = self._start(number, self._setup)
-                if place not in self._places:  # all has been done meanwhile
+                if place in self._places:
+                    inbox.put((place, place.worker.hello()))
+                else:  # all has been done meanwhile
                     place.worker.end()
-                    return
-                self._inbox.put((place, place.worker.hello()))
             except Gone as error:
-                self._inbox.put((place, error))
-            except ConfigError as error:
-                self._inbox.put((place, Failed(error)))
+                inbox.put((place, error))
+            except Exception as error:
+                inbox.put((place, Failed(error)))
 
         threading.Thread(target=target, daemon=True).start()
 
-    def _follow(self, place: _Place, worker: Worker, task: Task) -> None:
-        """Put the messages of a task into the inbox, and None at its end."""
-        try:
-            for message in worker.work(task):
-                self._inbox.put((place, message))
-            self._inbox.put((place, None))
-        except Gone as error:
-            self._inbox.put((place, error))
-        except Exception as error:
-            self._inbox.put((place, Failed(error)))
-
     def _answer(self, place: _Place, message: Any, work: Backlog, host: Host) -> None:
         """Do what a worker's message wants."""
+        if place not in self._places:
+            return
         match message:
             case None:
                 work.back(place.units)
@@ -234,9 +246,7 @@ class Crew:
                 self._early = 0 if place.ready else self._early + 1
                 require(self._early < TRIES, f"Workers cannot start: {message}.")
                 work.died(place.units, message)
-                if place.worker is not None:
-                    place.worker.end()
-                self._places.remove(place)
+                self._drop(place)
                 if not host.leaving.now():
                     self._begin(place.number)
             case Failed(error):
@@ -245,6 +255,18 @@ class Crew:
                 compare(self._hello.versions, found, "the first worker", f"worker {place.number + 1}")
                 compare(vars(self._hello.site), vars(site), "the first worker", f"worker {place.number + 1}")
                 place.ready = True
+
+
+def _follow(place: _Place, worker: Worker, task: Task, inbox: _Inbox) -> None:
+    """Put the messages of a task into the inbox, and None at its end."""
+    try:
+        for message in worker.work(task):
+            inbox.put((place, message))
+        inbox.put((place, None))
+    except Gone as error:
+        inbox.put((place, error))
+    except Exception as error:
+        inbox.put((place, Failed(error)))
 
 
 @contextlib.contextmanager

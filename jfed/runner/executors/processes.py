@@ -11,12 +11,13 @@ import threading
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from jfed.core.errors import ConfigError, require, shown
 from jfed.runner import host
 from jfed.runner.executors.crew import Crew, Gone
 from jfed.runner.executors.station import Failed, Hello, Message, Setup, Station, Task
+from jfed.runner.leave import SIGNALS
 
 MAIN = (
     "jfed.Processes starts Python anew, which imports the script: put what the script does below"
@@ -89,7 +90,7 @@ class _Process:
         self._pipe, theirs = context.Pipe()
         self._sending = threading.Lock()
         self._process = context.Process(target=_serve, args=(theirs, setup), name=_NAME, daemon=True)
-        with _STARTING, _environment(gpu):
+        with _STARTING, _environment(gpu), _blocked():
             self._process.start()
         theirs.close()
 
@@ -161,37 +162,65 @@ def _environment(gpu: str | None) -> Iterator[None]:
                 os.environ[VISIBLE] = before
 
 
+@contextlib.contextmanager
+def _blocked() -> Iterator[None]:
+    """Block signals of this thread, and so of a new process until it ignores them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(pipe: Connection, setup: Setup) -> None:
     """Compute tasks until the driver closes the pipe, which it does however it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal: the driver decides
+    for number in SIGNALS:  # Ctrl-C and the end of a job reach all processes of a group: the driver decides
+        signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     try:
         station = Station(setup)
         pipe.send(station.hello())
     except ConfigError as error:
         pipe.send(Failed(error))
         return
-    tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
+    tasks: queue.SimpleQueue[Task | Failed] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, station, tasks), daemon=True).start()
     while True:
-        for message in station.work(tasks.get()):
-            pipe.send(message)
+        task = tasks.get()
+        for message in [task] if isinstance(task, Failed) else station.work(task):
+            try:
+                pipe.send(message)
+            except OSError:
+                _orphaned(station)
         pipe.send(None)
 
 
-def _listen(pipe: Connection, station: Station, tasks: "queue.SimpleQueue[Task]") -> None:
-    """Take tasks and requests to stop; without a driver, end after a checkpoint of what is in work."""
-    task: Task | None = None
+def _listen(pipe: Connection, station: Station, tasks: "queue.SimpleQueue[Task | Failed]") -> None:
+    """Take tasks and requests to stop."""
     while True:
         try:
-            found = pipe.recv()
+            packed = pipe.recv_bytes()
         except (EOFError, OSError):
-            if task is not None:
-                station.stop(task.mark)
-                station.idle.wait(60)
-            sys.stdout.flush()
-            os._exit(1)
+            _orphaned(station)
+        try:
+            found = pickle.loads(packed)
+        except Exception as error:
+            found = Failed(
+                ConfigError(f"A worker does not know a class ({error}): define it in a file, and load that.")
+            )
         if isinstance(found, str):
             station.stop(found)
         else:
-            task = found
             tasks.put(found)
+
+
+def _orphaned(station: Station) -> NoReturn:
+    """End a worker whose driver has ended, after a checkpoint of what is in work."""
+    station.stop()
+    station.idle.wait(60)
+    sys.stdout.flush()
+    os._exit(1)

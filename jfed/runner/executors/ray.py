@@ -10,6 +10,10 @@ from jfed.core.errors import ConfigError, extra, require, shown
 from jfed.runner.executors.crew import Crew, Gone
 from jfed.runner.executors.station import Failed, Hello, Message, Setup, Station, Task
 
+WAITING_S = 60.0  # for a worker to start, until a line says what is waited for
+
+log = logging.getLogger("jfed")
+
 
 class Ray(Crew):
     """Workers on a Ray cluster: `jfed.run(points, seeds, executor=jfed.Ray(gpus=1))`.
@@ -26,9 +30,9 @@ class Ray(Crew):
         """Take the cluster and the number of workers.
 
         Args:
-            address: address of the cluster, such as "auto" or "ray://head:10001"; None starts Ray on this machine,
-                unless $RAY_ADDRESS names a cluster.
-            workers: number of workers; None means as many as the cluster has room for now.
+            address: address of the cluster that this machine belongs to, such as "auto"; None starts Ray on this
+                machine, unless $RAY_ADDRESS names a cluster.
+            workers: number of workers; None means as many as the cluster has room for, if nothing else uses it.
             cpus: cores of a worker, which are its devices if it has no GPU.
             gpus: GPUs of a worker.
             runtime_env: what Ray prepares on the workers' machines, such as {"env_vars": {"JFED_DATA_DIR": "/data"}}.
@@ -36,7 +40,10 @@ class Ray(Crew):
         Raises:
             ConfigError: a number is impossible, or Ray is not installed.
         """
-        for name, number, least in (("workers", workers or 1, 1), ("cpus", cpus, 1), ("gpus", gpus, 0)):
+        client = address is not None and address.startswith("ray://")
+        require(not client, "jfed.Ray runs on a machine of the cluster, not through ray://: see `ray job submit`.")
+        many = 1 if workers is None else workers
+        for name, number, least in (("workers", many, 1), ("cpus", cpus, 1), ("gpus", gpus, 0)):
             whole = isinstance(number, int) and not isinstance(number, bool)
             require(whole and number >= least, f"{name} must be a whole number from {least} on, found {shown(number)}.")
         with extra("ray"):
@@ -62,14 +69,13 @@ class Ray(Crew):
                 where = self._address or os.environ.get("RAY_ADDRESS", "this machine")
                 raise ConfigError(f"Ray at {where} cannot be used: {told}.") from error
             self._began = True
-        have = ray.cluster_resources()
-        most = min(int(have.get(name, 0) // wanted) for name, wanted in self._room.items())
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        most = sum(min(int(have.get(name, 0) // wanted) for name, wanted in self._room.items()) for have in nodes)
         wanted = ", ".join(f"{number} {name}" for name, number in self._room.items())
         require(most >= 1, f"The Ray cluster has no room for a worker with {wanted}.")
         require(self._size <= most, f"The Ray cluster has room for {most} workers with {wanted}, not for {self._size}.")
         self._size = self._size or most
-        nodes = sum(node["Alive"] for node in ray.nodes())
-        self._sharing = -(-self._size // nodes)
+        self._sharing = -(-self._size // len(nodes))
 
     def _close(self) -> None:
         import ray
@@ -126,7 +132,12 @@ class _Actor:
 
     def hello(self) -> Hello:
         """Return what it is; see `Worker`."""
-        found = self._get(self._seat.hello.remote(self._setup))
+        import ray
+
+        asked = self._seat.hello.remote(self._setup)
+        if not ray.wait([asked], timeout=WAITING_S)[0]:
+            log.warning("Waiting for room on the Ray cluster.")
+        found = self._get(asked)
         if isinstance(found, Failed):
             raise found.error
         return found

@@ -5,9 +5,11 @@ looks whether its runs are finished, and computes those that are not. It begins 
 then helps with the rest.
 """
 
+import contextlib
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from jfed.runner.executors.station import compare, versions
 from jfed.runner.leave import Leaving
 from jfed.runner.site import here
 from jfed.runner.specs import Layout
-from jfed.runner.units import Asked, Unit, ask, blocks, names
+from jfed.runner.units import Asked, Unit, ask, blocks, cut, names
 from jfed.runner.watch import Flat
 from jfed.sweep import Point, listed, listed_seeds
 
@@ -71,15 +73,30 @@ def work(
         rounds, ready = -(-sum(each) // site.num_devices), runs - sum(len(unit.runs) for unit in left)
         try:
             with Flat(f"shard {number}/{many}", max(each, default=0), rounds, runs, ready, progress) as host.watch:
-                for batch in _taken(left, host, directory, leases):
-                    memory.fitted(batch, layout, site.num_devices, lambda units: _compute(units, host))
+                _until_nothing_is_free(left, host, directory, leases)
             ended(host)
         finally:
             if host.parts:
-                with alone(out / "leases", "manifest"):
+                with contextlib.suppress(StorageError), alone(out / "leases", "manifest"):
                     store.write_manifest(out, _entry(host, points, shard, time.perf_counter() - started))
-    others = sum(len(unit.runs) for unit in directory.unfinished(units))
+    done = directory.done()
+    others = sum(run.id not in done for group in groups for run in group.runs)
     return sum(len(part.runs) for part in host.parts.values()), others
+
+
+def _until_nothing_is_free(left: Sequence[Unit], host: Host, directory: "_Directory", leases: Leases) -> None:
+    """Compute units until all that are left are other processes'; those of a dead process become free."""
+    sizes: dict[int, int] = {}  # of the blocks that fit into memory, by group
+    taken = True
+    while taken:
+        taken = False
+        for batch in _taken(left, host, directory, leases):
+            taken, group = True, batch[0].group
+            most = sizes.get(group, batch[0].block_size)
+            smaller = batch if most >= batch[0].block_size else cut(batch, most)
+            fitting = memory.fitted(smaller, host.layout, host.site.num_devices, lambda units: _compute(units, host))
+            sizes[group] = max(unit.block_size for unit in fitting)
+        left = directory.unfinished(left)
 
 
 def _taken(left: Sequence[Unit], host: Host, directory: "_Directory", leases: Leases) -> Iterator[list[Unit]]:
@@ -92,7 +109,7 @@ def _taken(left: Sequence[Unit], host: Host, directory: "_Directory", leases: Le
             for done in batch:
                 leases.give_back(done.id)
             batch = []
-        if not directory.unfinished([unit]) or not leases.take(unit.id):
+        if not leases.take(unit.id):
             continue
         if directory.unfinished([unit]):  # it may have been finished before the lease was free
             batch.append(unit)
@@ -100,6 +117,8 @@ def _taken(left: Sequence[Unit], host: Host, directory: "_Directory", leases: Le
             leases.give_back(unit.id)
     if batch:
         yield batch
+        for done in batch:
+            leases.give_back(done.id)
 
 
 def _compute(batch: Sequence[Unit], host: Host) -> None:
@@ -107,6 +126,7 @@ def _compute(batch: Sequence[Unit], host: Host) -> None:
     missing = [unit for unit in batch if host.path(unit) not in host.parts]
     for unit, part in compute_group(missing, host) if missing else ():
         keep(unit, part, host)
+        host.parts[host.path(unit)] = replace(part, arrays={})  # the file has them
 
 
 def _planned(
@@ -117,9 +137,10 @@ def _planned(
     assert host.out is not None
     layout, what = host.layout, [configs.canonical(point.config) for point in points]
     asked = [what, [[int(s) for s in own] for own in seeds], layout.record_selected, layout.block_size, layout.lane]
-    name = configs.digest(asked)
+    name, ids = configs.digest(asked), [run.id for group in groups for run in group.runs]
     path = host.out / "plans" / f"{name}.json"
     mine = {"backend": host.site.backend, "precision": host.site.precision, "device": host.site.device} | versions()
+    mine |= {"the code or the data of a member": configs.digest(ids)}
     while not path.exists():
         if not leases.take(f"plan-{name}"):
             time.sleep(PLANNING_S)
@@ -136,8 +157,12 @@ def _planned(
         units = [unit for group in groups for unit in blocks(group, layout, (), plan["units"])]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path} is damaged: delete it.") from error
-    compare(mine, {name: made.get(name) for name in mine}, "this process", f"the one that wrote {path}")
-    return [unit for unit in units if any(run.id in planned for run in unit.runs)]
+    try:
+        compare(mine, {name: made.get(name) for name in mine}, "this process", "the one that planned")
+    except ConfigError as error:
+        raise ConfigError(f"{error} If this process is right, delete {path}.") from None
+    done = directory.done()  # a result that is damaged by now is neither planned nor done
+    return [unit for unit in units if any(run.id in planned or run.id not in done for run in unit.runs)]
 
 
 def _write(path: Path, content: Any) -> None:

@@ -15,7 +15,7 @@ import jax
 
 from jfed import catalog
 from jfed.core import code
-from jfed.core.errors import ConfigError, Unfinished
+from jfed.core.errors import ConfigError, StorageError, Unfinished
 from jfed.core.version import __version__
 from jfed.engine.version import ENGINE_VERSION
 from jfed.results.parts import Part
@@ -28,10 +28,10 @@ from jfed.runner.specs import Layout
 from jfed.runner.units import Unit
 from jfed.runner.watch import Flat
 
-# Settings of jax that decide numbers, and those of its compile cache.
+# Settings of jax that decide numbers, and whether there is a compile cache; each machine has its own.
 SETTINGS = (
     "jax_enable_x64", "jax_default_matmul_precision", "jax_default_prng_impl", "jax_threefry_partitionable",
-    "jax_enable_compilation_cache", "jax_compilation_cache_dir",
+    "jax_enable_compilation_cache",
 )  # fmt: skip
 
 
@@ -145,8 +145,11 @@ def compare(first: Mapping[str, Any], other: Mapping[str, Any], whose: str, othe
 
 def setup(files: Sequence[Path]) -> Setup:
     """Return the set-up of a worker of this process, given the files with the user's own members."""
-    texts = {str(path): path.read_text(encoding="utf-8") for path in files}
-    return Setup(texts, {name: jax.config.values[name] for name in SETTINGS})
+    try:
+        texts = {str(path): path.read_text(encoding="utf-8") for path in files}
+    except OSError as error:
+        raise ConfigError(f"{error.filename} cannot be read any more: {error.strerror}.") from error
+    return Setup(texts, {name: getattr(jax.config, name) for name in SETTINGS})
 
 
 class Station:
@@ -169,6 +172,7 @@ class Station:
         self._site = here()
         self._fitting: set[tuple[int, int]] = set()
         self._mark = self._stopped = ""
+        self._lock = threading.Lock()
         self.idle = threading.Event()
         self.idle.set()
         self._leaving = Leaving(None)
@@ -177,10 +181,13 @@ class Station:
         """Return what this worker is."""
         return Hello(versions(), self._site)
 
-    def stop(self, mark: str) -> None:
-        """End a task of this mark, now or later, after its current chunk of rounds, with checkpoints."""
-        self._stopped = mark
-        self._leaving.told = self._mark == mark
+    def stop(self, mark: str | None = None) -> None:
+        """End a task of this mark, now or later (or this one), after its chunk of rounds, with checkpoints."""
+        with self._lock:
+            mark = self._mark if mark is None else mark
+            self._stopped = mark
+            if self._mark == mark:
+                self._leaving.told = True
 
     def work(self, task: Task) -> Iterator[Message]:
         """Compute units; yield messages until all are done, an error comes, or `stop` has been called."""
@@ -211,8 +218,11 @@ class Station:
     def _compute(self, task: Task, tell: Callable[[Message], None]) -> None:
         if task.mark != self._mark:
             self._mark, self._fitting = task.mark, set()  # another command: its groups have other numbers
-        self._leaving = Leaving(None)
-        self._leaving.told = self._stopped == task.mark
+            if task.out is not None and not (task.out / task.mark).exists():
+                tell(Logged(logging.WARNING, f"A worker does not see {task.out}: it writes no checkpoints."))
+        with self._lock:
+            self._leaving = Leaving(None)
+            self._leaving.told = self._stopped == task.mark
         devices = min(self._site.num_devices, len(task.units))
         folder = task.out if task.out is not None and (task.out / task.mark).exists() else None
         live = Live(tell, Leaving(None)) if task.live else None  # the driver calls the user's function
@@ -263,7 +273,7 @@ def _here(path: Path, text: str) -> Path:
 
 def _sendable(error: BaseException) -> BaseException:
     """Return an error that a driver can raise: one of jfed as it is, others as text with their traceback."""
-    if type(error) is ConfigError:
+    if isinstance(error, ConfigError | StorageError):
         return error
     told = RuntimeError(f"{type(error).__name__}: {error}")
     told.add_note("In the worker:\n" + "".join(traceback.format_exception(error)))
