@@ -110,7 +110,7 @@ def test_a_process_that_would_compute_other_bits_is_refused(where, tmp_path):
         one(where, tmp_path, seeds=[0])
     told["made"] |= {"jax": jax.__version__, "the code or the data of a member": "another"}
     plan.write_text(json.dumps(told))
-    with pytest.raises(ConfigError, match="the code or the data of a member is .* and another on the one that planned"):
+    with pytest.raises(ConfigError, match=r"the code or the data of a member is .* and another on the one"):
         one(where, tmp_path, seeds=[0])
     plan.write_text("{")
     with pytest.raises(ConfigError, match="is damaged: delete it"):

@@ -95,8 +95,8 @@ def test_visible_gpus(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("cluster", "executor 'cluster'"),
-        ("here:2", "executor 'here'"),
+        ("cluster", "unknown executor 'cluster'"),
+        ("here:2", "unknown executor 'here'"),
         ("processes:two", "workers must be a whole number, found 'two'"),
         ("processes:cpus=2", "setting of processes 'cpus'"),
         ("processes:2,workers=3", "gives workers twice"),
@@ -125,8 +125,12 @@ def main():
     (kind,) = jfed.load_file(sys.argv[4])
     base = jfed.Config(num_clients=40, cohort_size=4, num_rounds=rounds)
     layout = jfed.Layout(block_size=2, chunk_rounds=500, checkpoint_s=float(sys.argv[5]))
+    def see(progress):
+        with open(out + ".seen", "a") as file:
+            print(*progress.seeds, file=file)
+    both = jfed.methods(base, ["e3cs-0.5", kind()])
     try:
-        jfed.run(jfed.methods(base, ["e3cs-0.5", kind()]), range(6), out=out, layout=layout, executor=named(on))
+        jfed.run(both, range(6), out=out, layout=layout, executor=named(on), on_chunk=see)
     except KeyboardInterrupt:
         sys.exit("Stopped.")
 if __name__ == "__main__":
@@ -210,9 +214,10 @@ def test_whoever_is_killed_the_results_are_the_same(on, tmp_path):
     assert_same_bits(jfed.load(tmp_path / "driver"), whole)
 
 
-def begun(out):
-    """Return the units of which a worker has begun the work, as the driver's mark and its workers' log tell."""
-    return list(out.glob("driver.*.part"))
+def both_work(out):
+    """Return whether both schemes have done a chunk, so that both workers have begun."""
+    seen = out.with_suffix(".seen")
+    return seen.exists() and len(set(seen.read_text().split())) == 2
 
 
 @pytest.mark.proof
@@ -223,9 +228,8 @@ def test_a_stop_reaches_workers(on, number, tmp_path):
         pytest.importorskip("ray", reason="Ray is not installed")
     out = tmp_path / "out"
     with driver(tmp_path, out, on, rounds=2_000_000, checkpoint_s=1000) as one:
-        wait_for(lambda: begun(out), one)
-        time.sleep(20)  # both are in work, and no checkpoint is due before the stop
-        assert not checkpoints(out)
+        wait_for(lambda: both_work(out), one)
+        assert not checkpoints(out)  # none is due before the stop
         os.killpg(one.pid, number)  # as a terminal does on Ctrl-C, or a scheduler at the end of a job
         said = one.communicate(timeout=120)[1]
         assert one.returncode == 1 and said.endswith("Stopped.\n"), said
@@ -237,8 +241,7 @@ def test_a_stop_reaches_workers(on, number, tmp_path):
 def test_workers_whose_driver_is_killed_leave_checkpoints(tmp_path):
     out = tmp_path / "out"
     with driver(tmp_path, out, "processes:2", rounds=2_000_000, checkpoint_s=1000) as one:
-        wait_for(lambda: begun(out), one)
-        time.sleep(20)
+        wait_for(lambda: both_work(out), one)
         mine = workers(one, "processes:2")
         one.kill()
         one.wait()
