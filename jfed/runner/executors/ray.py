@@ -59,14 +59,12 @@ class Ray(Crew):
         if not ray.is_initialized():
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # unless the user wants to send statistics
             os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what Ray will do by default
+            where = self._address or os.environ.get("RAY_ADDRESS") or "local"  # not a cluster that was here once
             try:
-                own: dict[str, Any] = (
-                    {} if self._address or "RAY_ADDRESS" in os.environ else {"include_dashboard": False}
-                )
-                ray.init(self._address, logging_level=logging.ERROR, log_to_driver=False, **own)
+                own: dict[str, Any] = {"include_dashboard": False} if where == "local" else {}
+                ray.init(where, logging_level=logging.ERROR, log_to_driver=False, **own)
             except (RayError, ConnectionError, ValueError, RuntimeError, OSError) as error:
                 told = str(error).strip().partition("\n")[0].rstrip(".")
-                where = self._address or os.environ.get("RAY_ADDRESS", "this machine")
                 raise ConfigError(f"Ray at {where} cannot be used: {told}.") from error
             self._began = True
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
