@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from jfed.core.errors import StorageError
 from jfed.report.tables import Table
+from jfed.results.store import writing
 
 NAME = "report.json"
 SHOWN = ("title", "columns", "align", "rows", "notes")
@@ -18,9 +20,10 @@ def keep(tables: Sequence[Table], home: Path) -> None:
     """Write what tables show into a directory of results, in place of those of earlier commands."""
     kept = [{name: getattr(table, name) for name in SHOWN} | {"bold": sorted(table.bold)} for table in tables]
     try:
-        (home / NAME).write_text(json.dumps({"tables": kept}, indent=0), encoding="utf-8")
-    except OSError as error:
-        log.warning(f"{home / NAME} cannot be written ({error.strerror}): a page will lack the tables of this command.")
+        with writing(home / NAME, "What tables show") as part:
+            part.write_text(json.dumps({"tables": kept}, indent=0), encoding="utf-8")
+    except StorageError as error:
+        log.warning(f"{error} A page will lack the tables of this command.")
 
 
 def kept(home: Path) -> list[Table]:

@@ -1,11 +1,12 @@
 """Record of the looks at a directory of results: its primary metric, earlier tables, and plans of looks."""
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
+
+from jfed.results.store import writing
 
 FILE = "looks.json"  # in the folder that belongs to the results, wherever their tables are written
 
@@ -150,10 +151,5 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _write(folder: Path, known: dict[str, Any]) -> None:
-    spare = folder / f"{FILE}.{os.getpid()}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        spare.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
-        spare.replace(folder / FILE)
-    except OSError as error:
-        raise ValueError(f"{folder / FILE} cannot be written: {error.strerror}") from error
+    with writing(folder / FILE, "The record of looks") as part:
+        part.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")

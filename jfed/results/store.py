@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
+import glob
 import json
 import logging
 import os
@@ -101,21 +102,50 @@ def checkpoint_folder(out: Path, unit_id: str) -> Path:
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
     """Write and sync a file under a temporary name, then rename it, so that a file that exists is complete."""
-    part = path.with_name(f"{path.name}.{HOST}.{os.getpid()}.{secrets.token_hex(4)}.part")
-    try:
-        with open(part, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with _part(path) as part, open(part, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
     if os.name == "posix":  # elsewhere a directory cannot be opened
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+@contextlib.contextmanager
+def writing(path: Path, what: str) -> Iterator[Path]:
+    """Yield the temporary name of a file to write, and rename it in the end; missing folders are made.
+
+    It is for what a command makes anew from results: unlike results, it is not synced, which takes long.
+
+    Args:
+        path: final name of the file.
+        what: what the file is, for the message: "The table".
+
+    Raises:
+        StorageError: the file cannot be written; one that was there before stays as it was.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for part in path.parent.glob(f"{glob.escape(path.name)}.*.part"):
+            remove_abandoned(part)
+        with _part(path) as part:
+            yield part
+    except OSError as error:
+        raise StorageError(f"{what} cannot be written to {path}: {error.strerror or error}.") from error
+
+
+@contextlib.contextmanager
+def _part(path: Path) -> Iterator[Path]:
+    """Yield a temporary name beside a path, and rename what was written there."""
+    part = path.with_name(f"{path.name}.{HOST}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def write_unit(out: Path, unit_id: str, content: bytes) -> Path:
