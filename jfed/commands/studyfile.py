@@ -37,8 +37,10 @@ def read(path: Path) -> Settings:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"The file of --config cannot be read: {path}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ConfigError(f"{path} is not TOML: {error}.") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} is not TOML: its values are nested too deeply.") from error
     base = Settings()
     known = {name: hints(type(getattr(base, group)))[name] for group, name, _ in flags(base)}
     for name in found:

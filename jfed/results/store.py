@@ -26,6 +26,7 @@ import psutil
 
 from jfed.core.errors import ConfigError, StorageError
 from jfed.core.version import __version__
+from jfed.results import records
 
 HOST = re.sub(r"[^A-Za-z0-9-]", "-", platform.node()) or "unnamed"
 DAY_S = 86_400
@@ -224,11 +225,11 @@ def write_manifest(out: Path, entry: Mapping[str, Any]) -> None:
     """Add a command's entry to `manifest.json`, with the date, the command line, versions, machine and commit."""
     path = out / "manifest.json"
     try:
-        history = json.loads(path.read_bytes()) if path.exists() else []
-        history.append(provenance() | {"command": command()} | dict(entry))
-    except (OSError, ValueError, AttributeError):
-        history = [provenance() | {"command": command()} | dict(entry)]
+        history = records.manifest(out)
+    except (OSError, ValueError):
+        history = []
         put_aside(path, "a new one begins")
+    history.append(provenance() | {"command": command()} | dict(entry))
     try:
         write_whole(path, (json.dumps(history, indent=1) + "\n").encode())
     except OSError as error:
