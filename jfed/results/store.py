@@ -10,7 +10,6 @@ import json
 import logging
 import os
 import platform
-import re
 import secrets
 import shlex
 import shutil
@@ -27,8 +26,8 @@ import psutil
 from jfed.core.errors import ConfigError, StorageError
 from jfed.core.version import __version__
 from jfed.results import records
+from jfed.results.lease import DEAD_S, HOST, Leases
 
-HOST = re.sub(r"[^A-Za-z0-9-]", "-", platform.node()) or "unnamed"
 DAY_S = 86_400
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy", "xarray")
 
@@ -54,7 +53,8 @@ def lock(out: Path, shared: bool = False) -> Iterator[None]:
 
     A `shared` lock is one that other processes may share, but not hold alone.
 
-    On a platform without locks nothing is locked; on a file system without locks a warning says so.
+    On a platform without locks nothing is locked; on a file system without locks a lease takes the lock's place, which
+    lasts a while longer than a process that was killed.
 
     Raises:
         ConfigError: another process, which the message names, has the lock; or the directory cannot be written to.
@@ -68,14 +68,15 @@ def lock(out: Path, shared: bool = False) -> Iterator[None]:
         file = os.open(out / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise ConfigError(f"Results cannot be written to {out}: {error.strerror}.") from error
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, file)
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            holder = os.read(file, 4096).decode() or "another process"
+            holder = os.read(file, 4096).decode(errors="replace") or "another process"
             raise ConfigError(f"{out} is in use by {holder}: wait for it, or write to another directory.") from error
-        except OSError as error:
-            log.warning(f"{out} cannot be locked ({error.strerror}): make sure that no other command writes to it.")
+        except OSError:
+            stack.enter_context(_leased(out, shared))
         since = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
         holder = f"process {os.getpid()} on {platform.node()} since {since} ({shlex.join(sys.argv)})"
         with contextlib.suppress(OSError):  # a full disk: the lock holds without its holder's name (of those that
@@ -87,8 +88,32 @@ def lock(out: Path, shared: bool = False) -> Iterator[None]:
         finally:
             with contextlib.suppress(OSError):
                 os.ftruncate(file, 0)
-    finally:
-        os.close(file)
+
+
+@contextlib.contextmanager
+def _leased(out: Path, shared: bool) -> Iterator[None]:
+    """Hold a lease of a directory of results, alone or beside others.
+
+    Each process first takes its own lease and then looks for those of others, so that two that begin at the same time
+    may both be refused, but not both go on.
+    """
+    own = f"beside.{HOST}.{os.getpid()}.{secrets.token_hex(4)}" if shared else "alone"
+    with Leases(out / "leases") as leases:
+        taken = leases.take(own)
+        found = leases.others("alone" if shared else "beside.*") if taken else [out / "leases" / own]
+        if found:
+            raise ConfigError(
+                f"{out} is in use by {_holder(found[0])}: wait for it, or write to another directory. (Its file system"
+                f" has no locks: a process that was killed counts as one that works for {DEAD_S:g} s.)"
+            )
+        yield
+
+
+def _holder(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip() or "another process"
+    except OSError:
+        return "another process"
 
 
 def unit_path(out: Path, unit_id: str) -> Path:
@@ -149,16 +174,27 @@ def _part(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
+def require_there(out: Path) -> None:
+    """Raise ConfigError if a directory of results is gone, which a command has made and works on."""
+    if not (out / "results").is_dir():
+        raise ConfigError(
+            f"{out / 'results'} is gone: something removed it while this command wrote to it. What was in it is lost:"
+            " repeat the command to compute it again."
+        )
+
+
 def write_unit(out: Path, unit_id: str, content: bytes) -> Path:
     """Write a unit's file, remove the unit's checkpoints, and return the path of the file.
 
     Raises:
+        ConfigError: the directory is gone.
         StorageError: the file cannot be written; no part of it is left.
     """
     path = unit_path(out, unit_id)
     try:
         write_whole(path, content)
     except OSError as error:
+        require_there(out)
         raise StorageError(
             f"A result cannot be written to {path.parent} ({error.strerror}); finished units are kept: repeat the"
             " command to resume."
@@ -232,6 +268,8 @@ def write_manifest(out: Path, entry: Mapping[str, Any]) -> None:
     history.append(provenance() | {"command": command()} | dict(entry))
     try:
         write_whole(path, (json.dumps(history, indent=1) + "\n").encode())
+    except FileNotFoundError:  # the directory is gone, which the end of the command says
+        return
     except OSError as error:
         log.warning(f"{path} cannot be written ({error.strerror}): this command is not listed in it.")
 

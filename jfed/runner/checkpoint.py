@@ -57,9 +57,11 @@ def begin(folder: Path, block: Mapping[str, Any]) -> None:
     """Write which runs a unit's checkpoints hold, and in what layout, unless that has been written.
 
     Raises:
+        ConfigError: the directory of results is gone.
         OSError: the file cannot be written.
     """
     if not (folder / RUNS).exists():
+        store.require_there(folder.parent.parent)
         folder.mkdir(parents=True, exist_ok=True)
         store.write_whole(folder / RUNS, json.dumps(block).encode())
 
