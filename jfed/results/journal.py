@@ -141,13 +141,14 @@ def _read(folder: Path) -> dict[str, Any]:
         return {"looks": {}, "plans": {}}
     try:
         known = records.read(path)
+        named = all(isinstance(one, dict) for one in (known["plans"], known["looks"], *known["looks"].values()))
         plans = [plan for metric in known["plans"] if (plan := _plan(known, metric)) is not None]
         numbers = [n for tables in known["looks"].values() for seeds in tables.values() for n in seeds]
         numbers += [n for one in plans for n in (*one.looks, *one.after)]
         texts = [known.get("primary", ""), *(x for one in plans for x in (one.baseline, one.test, one.correction))]
         texts += [one.spending for one in plans]
         levels = [one.alpha for one in plans]
-        if all(map(_is_text, texts)) and all(type(n) is int for n in numbers) and all(map(_is_level, levels)):
+        if named and all(map(_is_text, texts)) and all(type(n) is int for n in numbers) and all(map(_is_level, levels)):
             return known
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass

@@ -97,4 +97,5 @@ def _fits(part: Part) -> bool:
     """Return whether the arrays have the axes that the file names, and the runs are of its kinds."""
     named = all(array.ndim == len(part.dims[name]) for name, array in part.arrays.items())
     long = all(len(a) == len(part.runs) for name, a in part.arrays.items() if part.dims[name][:1] == ("run",))
-    return named and long and all(run.kind in part.kinds for run in part.runs)
+    runs = all(isinstance(run.id, str) and run.kind in part.kinds for run in part.runs)
+    return named and long and runs and all(type(seed) is int for run in part.runs for seed in run.seeds)

@@ -113,7 +113,7 @@ def test_a_plan_of_looks_has_the_types_of_its_choices(change, tmp_path):
     path = tmp_path / journal.FILE
     known = json.loads(path.read_bytes())
     known["plans"]["x"] |= change
-    for content in (json.dumps(known).encode(), DEEP):
+    for content in (json.dumps(known).encode(), DEEP, b'{"looks": {}, "plans": []}', b'{"looks": [], "plans": {}}'):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"looks\.json is damaged: it remembers which numbers of seeds"):
             journal.planned(tmp_path, "x")
