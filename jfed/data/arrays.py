@@ -77,7 +77,7 @@ def arrays(
         DataError: the arrays do not form a data set; the message says what is wrong and what to do.
     """
     if not isinstance(name, str) or not re.fullmatch(r"[\w.-]{1,100}", name):
-        raise DataError(f"a data set's name has up to 100 letters, digits, '.', '-' and '_', found {shown(name)}")
+        raise DataError(f"a data set's name has 1 to 100 letters, digits, '.', '-' and '_', found {shown(name)}")
     examples, classes = _examples("images", images), _labels("labels", labels)
     _require_as_many("labels", classes, "images", examples)
     _require_no_gaps(classes)

@@ -30,7 +30,10 @@ def npz(header: str, size: int = 100) -> bytes:
     head = header.encode().ljust(117) + b"\n"
     member = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("images.npy", "w") as file:
+    with (
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("images.npy", "w") as file,
+    ):
         file.write(member)
         for _ in range(-(-size // (1 << 20))):
             file.write(bytes(min(size, 1 << 20)))

@@ -51,7 +51,7 @@ def test_an_array_has_the_size_that_its_header_says(shape, tmp_path):
 def test_a_long_name_of_a_data_set_is_not_printed(tmp_path):
     path = tmp_path / "own.npz"
     np.savez(path, images=np.zeros((2, 2, 2), np.uint8), labels=np.array([0, 1]), name=np.array("a" * 10_000))
-    with pytest.raises(DataError, match="a data set's name has up to 100 letters") as caught:
+    with pytest.raises(DataError, match="a data set's name has 1 to 100 letters") as caught:
         from_file(path)
     assert len(str(caught.value)) < 500
 
