@@ -31,13 +31,14 @@ def main(settings: Settings, console: Console) -> None:
     """Write the file and print its size, and whether there was one before."""
     from jfed.results import export
     from jfed.results.load import load
+    from jfed.results.store import writing
 
     source = require_results(settings.results, USAGE)
     replaced = " (replaced)" if settings.out.is_file() else ""
     if settings.out.suffix == ".nc":
         whole = load(source)
-        settings.out.parent.mkdir(parents=True, exist_ok=True)
-        whole.to_netcdf(settings.out, engine="h5netcdf")
+        with writing(settings.out, "The export") as part:
+            whole.to_netcdf(part, engine="h5netcdf")
         told = f"{settings.out}{replaced}: {whole.sizes['run']:,} runs"
         console.print(told, highlight=False, markup=False, soft_wrap=True)
         return

@@ -14,6 +14,7 @@ from jfed.report.figures.savers import Savers
 from jfed.report.formats import file_stem
 from jfed.report.kept import keep
 from jfed.report.memory import remembered
+from jfed.results.store import writing
 
 INDENT = 9 * " "
 
@@ -58,8 +59,8 @@ class Output:
     def runs(self, frame: Any) -> None:
         """Write the table of runs, a data frame with one row per run, which claims are judged by."""
         path = self.out / "tables" / "per_run.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        frame.to_csv(path, index=False, float_format="%.6g")
+        with writing(path, "The table of runs") as part:
+            frame.to_csv(part, index=False, float_format="%.6g")
         self.files.append(path)
 
     def figure(self, figure: Any, stem: str) -> None:

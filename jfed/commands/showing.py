@@ -117,6 +117,7 @@ def _put(made: Any, found: Any, stem: str, layout: Layout, console: Console, all
     """Print a table, and write its files and figures; a profile would take a censored time for one that arrived."""
     from jfed import analysis
     from jfed.report.sentences import sentences
+    from jfed.results.store import writing
 
     console.print()
     analysis.to_terminal(made, console)
@@ -128,7 +129,8 @@ def _put(made: Any, found: Any, stem: str, layout: Layout, console: Console, all
     paths = [*analysis.write(made, layout.folder, stem).values()]
     if said:
         paths.append(layout.folder / f"{stem}.txt")
-        paths[-1].write_text("\n".join(said) + "\n", encoding="utf-8")
+        with writing(paths[-1], "The sentences") as part:
+            part.write_text("\n".join(said) + "\n", encoding="utf-8")
     if layout.figures and found is not None:
         paths += analysis.save(analysis.forest(found, made.title), layout.folder, stem)
         if found.design == "paired":

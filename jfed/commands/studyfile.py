@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from jfed.commands.flags import Settings, changed, flags
-from jfed.core.errors import ConfigError, StorageError, unknown
+from jfed.core.errors import ConfigError, unknown
 from jfed.core.options import cast, hints, require_type
 from jfed.core.version import __version__
+from jfed.results.store import writing
 
 NAME = "study.toml"
 WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", Path: "a path", Any: "a seed"}
@@ -36,8 +37,10 @@ def read(path: Path) -> Settings:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"The file of --config cannot be read: {path}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ConfigError(f"{path} is not TOML: {error}.") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} is not TOML: its values are nested too deeply.") from error
     base = Settings()
     known = {name: hints(type(getattr(base, group)))[name] for group, name, _ in flags(base)}
     for name in found:
@@ -63,11 +66,8 @@ def write(settings: Settings) -> Path:
         lines += [""] * (group != before) + [f"{name} = {json.dumps(value, default=str, ensure_ascii=False)}"]
         before = group
     path = settings.results.out / NAME
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise StorageError(f"The study's flags cannot be written to {path}: {error.strerror}.") from error
+    with writing(path, "The file of flags") as part:
+        part.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 

@@ -5,15 +5,17 @@ the same arrays, under the same names, from a file that `numpy.savez` wrote.
 """
 
 import functools
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.format import MAGIC_PREFIX
 from numpy.typing import ArrayLike, NDArray
 
-from jfed.core.errors import DataError
+from jfed.core.errors import DataError, shown
 from jfed.core.members import Name
 from jfed.data.dataset import Dataset, Examples
 from jfed.data.moments import moments
@@ -74,8 +76,8 @@ def arrays(
     Raises:
         DataError: the arrays do not form a data set; the message says what is wrong and what to do.
     """
-    if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
-        raise DataError(f"a data set's name has letters, digits, '.', '-' and '_', found {name!r}")
+    if not isinstance(name, str) or not re.fullmatch(r"[\w.-]{1,100}", name):
+        raise DataError(f"a data set's name has 1 to 100 letters, digits, '.', '-' and '_', found {shown(name)}")
     examples, classes = _examples("images", images), _labels("labels", labels)
     _require_as_many("labels", classes, "images", examples)
     _require_no_gaps(classes)
@@ -147,6 +149,7 @@ def _parts(path: Path) -> dict[str, NDArray[Any]]:
             found = np.load(file, allow_pickle=False)
             if isinstance(found, np.ndarray):
                 raise DataError(f"{path} holds one array without a name: {advice}")
+            _require_held(found)
             return {name: found[name] for name in found.files}
     except DataError:
         raise
@@ -156,6 +159,24 @@ def _parts(path: Path) -> dict[str, NDArray[Any]]:
         else:
             why = f"cannot be read as an npz file ({str(error).partition(chr(10))[0] or type(error).__name__})"
         raise DataError(f"{path} {why}: {advice}, with arrays of numbers and strings only") from error
+
+
+def _require_held(found: Any) -> None:
+    """Raise ValueError if an array of an opened npz file has not the size that its header says.
+
+    NumPy takes the memory of the whole array before it reads the first of its numbers.
+    """
+    for entry in found.zip.infolist():
+        with found.zip.open(entry) as member:
+            if member.read(len(MAGIC_PREFIX)) != MAGIC_PREFIX:
+                continue
+        with found.zip.open(entry) as member:
+            version = np.lib.format.read_magic(member)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(member)
+            held = entry.file_size - member.tell()
+        if not dtype.hasobject and math.prod(shape) * dtype.itemsize != held:
+            raise ValueError(f"{entry.filename} holds {held:,} bytes, and its header says shape {shape} of {dtype}")
 
 
 # ------------------------------------------------------------------------------------------------ checks

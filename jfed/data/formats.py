@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from jfed.core.errors import DataError
 
+MOST_BYTES = 1 << 28  # the largest file, of images of EMNIST letters, has a third of it
 _IDX_UINT8 = 8
 _CIFAR_SIDE = 32
 _CIFAR_RECORD = 1 + 3 * _CIFAR_SIDE**2
@@ -24,11 +25,15 @@ def read_bytes(path: Path) -> bytes:
     """Return the content of a file, decompressed if its name ends in `.gz`.
 
     Raises:
-        DataError: the file cannot be read, or is named `.gz` and is not a complete gzip file.
+        DataError: the file cannot be read, is larger than any file of a known data set, or is named `.gz` and is not a
+            complete gzip file.
     """
     try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)  # a small gzip file may hold more than the memory does
+        if len(content) > MOST_BYTES:
+            raise DataError(f"{path} holds more than {MOST_BYTES:,} bytes, which no file of a known data set does")
+        return content
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path} is truncated or not a gzip file ({error})") from error
     except OSError as error:

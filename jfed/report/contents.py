@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jfed.results import sound
+from jfed.results import records, sound
 from jfed.results.load import data_words, load, schemes, settings
 from jfed.stats.numerals import format_seeds
 
@@ -52,7 +51,10 @@ def _several(values: np.ndarray) -> str:
 def _files(out: Path) -> dict[str, str]:
     """Return what the directory's own files say: when and by what it was made, and what is beside the results."""
     told = {}
-    made = _manifest(out)
+    try:
+        made = records.manifest(out)
+    except (OSError, ValueError):
+        made = []
     if made:
         last = made[-1]
         versions = {name: last.get("versions", {}).get(name) for name in ("jfed", "jax")}
@@ -73,11 +75,3 @@ def _files(out: Path) -> dict[str, str]:
         told[name.capitalize()] = f"{out / name} ({len(files)} files, {shown})" if files else ""
     report = out / "report.html"
     return told | ({"Report": str(report)} if report.is_file() else {})
-
-
-def _manifest(out: Path) -> list[dict[str, Any]]:
-    try:
-        found = json.loads((out / "manifest.json").read_bytes())
-    except (OSError, ValueError):
-        return []
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

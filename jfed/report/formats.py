@@ -15,6 +15,7 @@ from rich.text import Text
 from jfed.report.escapes import latex, markdown
 from jfed.report.tables import Table
 from jfed.results.names import plain
+from jfed.results.store import writing
 
 LONGEST = 150  # characters of a file's name, of which most systems allow 255
 _STYLE = """\
@@ -182,11 +183,14 @@ def write(table: Table, directory: str | Path, stem: str) -> dict[str, Path]:
 
     Returns:
         The paths under "csv", "md", "tex" and "html".
+
+    Raises:
+        StorageError: a file cannot be written.
     """
     directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
     texts = {"csv": to_csv(table), "md": to_markdown(table), "tex": to_latex(table, label=stem), "html": to_html(table)}
     paths = {kind: directory / f"{stem}.{kind}" for kind in texts}
     for kind, text in texts.items():
-        paths[kind].write_text(text, encoding="utf-8")
+        with writing(paths[kind], "The table") as part:
+            part.write_text(text, encoding="utf-8")
     return paths

@@ -10,6 +10,7 @@ import xarray as xr
 from jfed.core.errors import extra
 from jfed.results.load import schemes, settings
 from jfed.results.meaning import described
+from jfed.results.store import writing
 
 SET_APART = ("data_seed", "model_seed", "environment_seed")
 
@@ -104,18 +105,20 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
     Raises:
         ValueError: the suffix is another one.
         ConfigError: Parquet needs pyarrow, which is not installed.
+        StorageError: the file cannot be written.
     """
     path = Path(path)
     if path.suffix not in (".parquet", ".csv"):
         raise ValueError(f"a frame is written as .parquet or .csv, not as {path.name!r}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".csv":
-        frame.to_csv(path, index=False)
-        return path
-    with extra("parquet"):
-        import pyarrow  # noqa: F401  # pandas reports its absence as another error
+    if path.suffix == ".parquet":
+        with extra("parquet"):
+            import pyarrow  # noqa: F401  # pandas reports its absence as another error
 
-    frame.to_parquet(path, engine="pyarrow", index=False)
+    with writing(path, "The export") as part:
+        if path.suffix == ".csv":
+            frame.to_csv(part, index=False)
+        else:
+            frame.to_parquet(part, engine="pyarrow", index=False)
     return path
 
 

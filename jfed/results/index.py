@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jfed.results import parts, store
+from jfed.results import parts, records, store
 from jfed.results.parts import Part
 from jfed.results.sealed import Damaged
 
@@ -152,8 +152,8 @@ def survey(
 def _labels(out: Path, set_aside: bool) -> dict[str, Called]:
     path = out / LABELS
     try:
-        found = json.loads(path.read_bytes())
-        return {str(kind): [_named(one) for one in called] for kind, called in found.items()}
+        found = records.read(path)
+        return {kind: [_named(one) for one in called] for kind, called in found.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -165,8 +165,13 @@ def _labels(out: Path, set_aside: bool) -> dict[str, Called]:
 
 
 def _named(one: Mapping[str, Any]) -> dict[str, Any]:
-    turn = {"turn": int(one["turn"])} if "turn" in one else {}
-    return {"coords": dict(one["coords"]), "open": list(one["open"])} | turn
+    """Return one name of a kind of runs as a file holds it; raise ValueError, KeyError or TypeError if it is none."""
+    coords, left_open, turn = dict(one["coords"]), list(one["open"]), one.get("turn", 0)
+    texts = [coords["method"], coords["mode"], *left_open]
+    plain = all(isinstance(value, str | int | float) for value in coords.values())
+    if not (plain and all(isinstance(word, str) for word in texts) and type(turn) is int):
+        raise TypeError("a name has coordinates, paths and a turn")
+    return {"coords": coords, "open": left_open} | ({"turn": turn} if "turn" in one else {})
 
 
 def write_labels(out: Path, index: Index) -> None:

@@ -1,11 +1,13 @@
 """Record of the looks at a directory of results: its primary metric, earlier tables, and plans of looks."""
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
+
+from jfed.results import records
+from jfed.results.store import writing
 
 FILE = "looks.json"  # in the folder that belongs to the results, wherever their tables are written
 
@@ -138,22 +140,29 @@ def _read(folder: Path) -> dict[str, Any]:
     if not path.exists():
         return {"looks": {}, "plans": {}}
     try:
-        known = json.loads(path.read_text())
-        plans = [_plan(known, metric) for metric in known["plans"]]
+        known = records.read(path)
+        named = all(isinstance(one, dict) for one in (known["plans"], known["looks"], *known["looks"].values()))
+        plans = [plan for metric in known["plans"] if (plan := _plan(known, metric)) is not None]
         numbers = [n for tables in known["looks"].values() for seeds in tables.values() for n in seeds]
-        numbers += [n for one in plans if one is not None for n in (*one.looks, *one.after)]
-        if isinstance(known.get("primary", ""), str) and all(isinstance(n, int) for n in numbers):
+        numbers += [n for one in plans for n in (*one.looks, *one.after)]
+        texts = [known.get("primary", ""), *(x for one in plans for x in (one.baseline, one.test, one.correction))]
+        texts += [one.spending for one in plans]
+        levels = [one.alpha for one in plans]
+        if named and all(map(_is_text, texts)) and all(type(n) is int for n in numbers) and all(map(_is_level, levels)):
             return known
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
     raise ValueError(f"{path} is damaged: it remembers which numbers of seeds were looked at. Delete it to begin anew.")
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_level(value: Any) -> bool:
+    return isinstance(value, float) and 0 < value < 1
+
+
 def _write(folder: Path, known: dict[str, Any]) -> None:
-    spare = folder / f"{FILE}.{os.getpid()}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        spare.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
-        spare.replace(folder / FILE)
-    except OSError as error:
-        raise ValueError(f"{folder / FILE} cannot be written: {error.strerror}") from error
+    with writing(folder / FILE, "The record of looks") as part:
+        part.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
+import re
 import secrets
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 from jfed.core.errors import StorageError
-from jfed.results.store import HOST
 
+HOST = re.sub(r"[^A-Za-z0-9-]", "-", platform.node()) or "unnamed"
 TOUCH_S = 15.0
 DEAD_S = 120.0  # without a touch
 
@@ -66,10 +68,14 @@ class Leases:
         self._mine[name] = path
         return True
 
+    def others(self, pattern: str) -> list[Path]:
+        """Return the leases of other living processes whose names match a pattern."""
+        return [path for path in self._folder.glob(pattern) if path.name not in self._mine and not self._dead(path)]
+
     def give_back(self, name: str) -> None:
         """Give a lease back."""
         path = self._mine.pop(name)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             if path.read_text() == self._holder:  # another process may have taken it over
                 path.unlink()
 

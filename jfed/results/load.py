@@ -99,7 +99,10 @@ def read_rows(
         place = known.place(run, recorded)
         assert place is not None
         if place.path not in read:
-            read[place.path] = parts.read(place.path)
+            try:
+                read[place.path] = parts.read(place.path)
+            except FileNotFoundError:
+                raise FileNotFoundError(f"{place.path} is gone: something removed it while it was needed.") from None
         rows.append(Row(read[place.path], place.at, called["coords"], tuple(called["open"]), called.get("turn", 0)))
     return rows
 

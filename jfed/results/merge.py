@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jfed.core.errors import ConfigError, StorageError, require
-from jfed.results import index, parts, store
+from jfed.results import index, parts, records, store
 from jfed.results.index import Index
 from jfed.results.parts import Part
 
@@ -111,7 +111,7 @@ def _checkpoints(source: Path, out: Path, whole: Index) -> None:
     """Copy the checkpoints of blocks with unfinished runs; of a block that both have, the most advanced ones."""
     for folder in sorted(source.glob("checkpoints/*")):
         try:
-            runs = json.loads((folder / "runs.json").read_bytes())["runs"]
+            runs = list(map(str, records.read(folder / "runs.json")["runs"]))
         except (OSError, ValueError, KeyError, TypeError):
             continue
         if all(run in whole.runs for run in runs):
@@ -131,14 +131,11 @@ def _history(folders: Iterable[Path], out: Path) -> None:
     entries: list[Any] = []
     for folder in folders:
         try:
-            read = json.loads((folder / "manifest.json").read_bytes())
-            entries += [dict(entry) for entry in list(read) if entry not in entries]
-        except FileNotFoundError:
-            continue
-        except (ValueError, TypeError):
+            entries += [entry for entry in records.manifest(folder) if entry not in entries]
+        except ValueError:
             log.warning(f"{folder / 'manifest.json'} is damaged: its commands are not listed in the merged one.")
     if entries:
-        entries.sort(key=lambda entry: str(entry.get("date", "")))
+        entries.sort(key=lambda entry: entry.get("date", ""))
         store.write_whole(out / "manifest.json", (json.dumps(entries, indent=1) + "\n").encode())
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from jfed.results.sealed import Arrays, Damaged, seal, unseal
 
 FORMAT = 1
+KIND = ("what", "about", "called")  # what a file tells of a kind of runs
 
 
 class Stored(NamedTuple):
@@ -76,13 +77,25 @@ def read(file: Path, with_arrays: bool = True) -> Part:
         OSError: the file cannot be read.
     """
     arrays, about = unseal(file.read_bytes(), with_arrays)
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise Damaged("was not written by this version of jfed")
-    return Part(
-        arrays=arrays,
-        dims={name: tuple(dims) for name, dims in about["dims"].items()},
-        runs=tuple(Stored(name, kind, tuple(seeds)) for name, kind, seeds in about["runs"]),
-        kinds=about["kinds"],
-        layout=about["layout"],
-        provenance=about["provenance"],
-    )
+    try:
+        part = Part(
+            arrays=arrays,
+            dims={name: tuple(dims) for name, dims in about["dims"].items()},
+            runs=tuple(Stored(name, kind, tuple(seeds)) for name, kind, seeds in about["runs"]),
+            kinds={kind: {name: told[name] for name in KIND} for kind, told in about["kinds"].items()},
+            layout=dict(about["layout"]),
+            provenance=dict(about["provenance"]),
+        )
+        if about["format"] == FORMAT and _fits(part):
+            return part
+    except (KeyError, TypeError, ValueError, AttributeError):
+        pass
+    raise Damaged("was not written by this version of jfed")
+
+
+def _fits(part: Part) -> bool:
+    """Return whether the arrays have the axes that the file names, and the runs are of its kinds."""
+    named = all(array.ndim == len(part.dims[name]) for name, array in part.arrays.items())
+    long = all(len(a) == len(part.runs) for name, a in part.arrays.items() if part.dims[name][:1] == ("run",))
+    runs = all(isinstance(run.id, str) and run.kind in part.kinds for run in part.runs)
+    return named and long and runs and all(type(seed) is int for run in part.runs for seed in run.seeds)

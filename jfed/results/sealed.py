@@ -57,7 +57,7 @@ def unseal(content: bytes, with_arrays: bool = True) -> tuple[Arrays, Any]:
             about = json.loads(archive.read(TEXT))
             names = [n for n in archive.namelist() if n != TEXT] if with_arrays else []
             return {n.removesuffix(".npy"): _array(archive, n) for n in names}, about
-    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+    except Exception as error:  # whatever the readers of zip files, JSON and arrays raise
         raise Damaged("was not written by jfed") from error
 
 

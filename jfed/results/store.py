@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
+import glob
 import json
 import logging
 import os
 import platform
-import re
 import secrets
 import shlex
 import shutil
@@ -25,8 +25,9 @@ import psutil
 
 from jfed.core.errors import ConfigError, StorageError
 from jfed.core.version import __version__
+from jfed.results import records
+from jfed.results.lease import DEAD_S, HOST, Leases
 
-HOST = re.sub(r"[^A-Za-z0-9-]", "-", platform.node()) or "unnamed"
 DAY_S = 86_400
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy", "xarray")
 
@@ -52,7 +53,8 @@ def lock(out: Path, shared: bool = False) -> Iterator[None]:
 
     A `shared` lock is one that other processes may share, but not hold alone.
 
-    On a platform without locks nothing is locked; on a file system without locks a warning says so.
+    On a platform without locks nothing is locked; on a file system without locks a lease takes the lock's place, which
+    lasts a while longer than a process that was killed.
 
     Raises:
         ConfigError: another process, which the message names, has the lock; or the directory cannot be written to.
@@ -66,14 +68,15 @@ def lock(out: Path, shared: bool = False) -> Iterator[None]:
         file = os.open(out / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise ConfigError(f"Results cannot be written to {out}: {error.strerror}.") from error
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, file)
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            holder = os.read(file, 4096).decode() or "another process"
+            holder = os.read(file, 4096).decode(errors="replace") or "another process"
             raise ConfigError(f"{out} is in use by {holder}: wait for it, or write to another directory.") from error
-        except OSError as error:
-            log.warning(f"{out} cannot be locked ({error.strerror}): make sure that no other command writes to it.")
+        except OSError:
+            stack.enter_context(_leased(out, shared))
         since = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
         holder = f"process {os.getpid()} on {platform.node()} since {since} ({shlex.join(sys.argv)})"
         with contextlib.suppress(OSError):  # a full disk: the lock holds without its holder's name (of those that
@@ -85,8 +88,32 @@ def lock(out: Path, shared: bool = False) -> Iterator[None]:
         finally:
             with contextlib.suppress(OSError):
                 os.ftruncate(file, 0)
-    finally:
-        os.close(file)
+
+
+@contextlib.contextmanager
+def _leased(out: Path, shared: bool) -> Iterator[None]:
+    """Hold a lease of a directory of results, alone or beside others.
+
+    Each process first takes its own lease and then looks for those of others, so that two that begin at the same time
+    may both be refused, but not both go on.
+    """
+    own = f"beside.{HOST}.{os.getpid()}.{secrets.token_hex(4)}" if shared else "alone"
+    with Leases(out / "leases") as leases:
+        taken = leases.take(own)
+        found = leases.others("alone" if shared else "beside.*") if taken else [out / "leases" / own]
+        if found:
+            raise ConfigError(
+                f"{out} is in use by {_holder(found[0])}: wait for it, or write to another directory. (Its file system"
+                f" has no locks: a process that was killed counts as one that works for {DEAD_S:g} s.)"
+            )
+        yield
+
+
+def _holder(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip() or "another process"
+    except OSError:
+        return "another process"
 
 
 def unit_path(out: Path, unit_id: str) -> Path:
@@ -101,15 +128,10 @@ def checkpoint_folder(out: Path, unit_id: str) -> Path:
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
     """Write and sync a file under a temporary name, then rename it, so that a file that exists is complete."""
-    part = path.with_name(f"{path.name}.{HOST}.{os.getpid()}.{secrets.token_hex(4)}.part")
-    try:
-        with open(part, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with _part(path) as part, open(part, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
     if os.name == "posix":  # elsewhere a directory cannot be opened
         folder = os.open(path.parent, os.O_RDONLY)
         try:
@@ -118,16 +140,61 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
             os.close(folder)
 
 
+@contextlib.contextmanager
+def writing(path: Path, what: str) -> Iterator[Path]:
+    """Yield the temporary name of a file to write, and rename it in the end; missing folders are made.
+
+    It is for what a command makes anew from results: unlike results, it is not synced, which takes long.
+
+    Args:
+        path: final name of the file.
+        what: what the file is, for the message: "The table".
+
+    Raises:
+        StorageError: the file cannot be written; one that was there before stays as it was.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for part in path.parent.glob(f"{glob.escape(path.name)}.*.part"):
+            remove_abandoned(part)
+        with _part(path) as part:
+            yield part
+    except OSError as error:
+        raise StorageError(f"{what} cannot be written to {path}: {error.strerror or error}.") from error
+
+
+@contextlib.contextmanager
+def _part(path: Path) -> Iterator[Path]:
+    """Yield a temporary name beside a path, and rename what was written there."""
+    part = path.with_name(f"{path.name}.{HOST}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def require_there(out: Path) -> None:
+    """Raise ConfigError if a directory of results is gone, which a command has made and works on."""
+    if not (out / "results").is_dir():
+        raise ConfigError(
+            f"{out / 'results'} is gone: something removed it while this command wrote to it. What was in it is lost:"
+            " repeat the command to compute it again."
+        )
+
+
 def write_unit(out: Path, unit_id: str, content: bytes) -> Path:
     """Write a unit's file, remove the unit's checkpoints, and return the path of the file.
 
     Raises:
+        ConfigError: the directory is gone.
         StorageError: the file cannot be written; no part of it is left.
     """
     path = unit_path(out, unit_id)
     try:
         write_whole(path, content)
     except OSError as error:
+        require_there(out)
         raise StorageError(
             f"A result cannot be written to {path.parent} ({error.strerror}); finished units are kept: repeat the"
             " command to resume."
@@ -194,13 +261,15 @@ def write_manifest(out: Path, entry: Mapping[str, Any]) -> None:
     """Add a command's entry to `manifest.json`, with the date, the command line, versions, machine and commit."""
     path = out / "manifest.json"
     try:
-        history = json.loads(path.read_bytes()) if path.exists() else []
-        history.append(provenance() | {"command": command()} | dict(entry))
-    except (OSError, ValueError, AttributeError):
-        history = [provenance() | {"command": command()} | dict(entry)]
+        history = records.manifest(out)
+    except (OSError, ValueError):
+        history = []
         put_aside(path, "a new one begins")
+    history.append(provenance() | {"command": command()} | dict(entry))
     try:
         write_whole(path, (json.dumps(history, indent=1) + "\n").encode())
+    except FileNotFoundError:  # the directory is gone, which the end of the command says
+        return
     except OSError as error:
         log.warning(f"{path} cannot be written ({error.strerror}): this command is not listed in it.")
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jfed.results import store
+from jfed.results import records, store
 from jfed.results.sealed import Arrays, Damaged, seal, unseal
 
 KEEP = 2  # the newest, and one in case it is damaged
@@ -57,9 +57,11 @@ def begin(folder: Path, block: Mapping[str, Any]) -> None:
     """Write which runs a unit's checkpoints hold, and in what layout, unless that has been written.
 
     Raises:
+        ConfigError: the directory of results is gone.
         OSError: the file cannot be written.
     """
     if not (folder / RUNS).exists():
+        store.require_there(folder.parent.parent)
         folder.mkdir(parents=True, exist_ok=True)
         store.write_whole(folder / RUNS, json.dumps(block).encode())
 
@@ -67,10 +69,11 @@ def begin(folder: Path, block: Mapping[str, Any]) -> None:
 def begun(folder: Path) -> Any:
     """Return the runs and the layout that `begin` wrote; None if they cannot be read."""
     try:
-        found = json.loads((folder / RUNS).read_bytes())
+        found = records.read(folder / RUNS)
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("runs"), list) else None
+    runs = found.get("runs") if isinstance(found, dict) else None
+    return found if isinstance(runs, list) and all(isinstance(run, str) for run in runs) else None
 
 
 def reached(out: Path, unit_id: str) -> int:
@@ -104,11 +107,12 @@ def load(folder: Path, state: Mapping[str, Any], kept: set[str]) -> Saved:
     found, refused = NOTHING, []
     for path in sorted(folder.glob("*.npz"), reverse=True):
         number = path.stem.partition("-")[0]
-        arrays, reason = _read(path, state, kept)
+        arrays, reason = _read(path, state, kept) if number.isdecimal() else ({}, "is none")
         if not reason:
             found = Saved(int(number), arrays)
             break
-        refused.append(f"the checkpoint at round {int(number)} {reason}")
+        at = f"at round {int(number)}" if number.isdecimal() else path.name
+        refused.append(f"the checkpoint {at} {reason}")
         path.unlink(missing_ok=True)
     if refused:
         then = f"resumes from round {found.round}" if found.round else "starts again from round 1"
@@ -122,12 +126,14 @@ def _read(path: Path, state: Mapping[str, Any], kept: set[str]) -> tuple[Arrays,
         arrays, about = unseal(path.read_bytes())
     except (OSError, Damaged):
         return {}, "is damaged"
-    if about["jax"] != jax.__version__:
-        return {}, f"was made with jax {about['jax']} and this is {jax.__version__}"
+    made = about.get("jax") if isinstance(about, dict) else None
+    if made != jax.__version__:
+        return {}, f"was made with jax {made} and this is {jax.__version__}"
     if set(arrays) != set(state) | kept:
         return {}, "was made by another version of jfed"
     for name, like in state.items():
-        if arrays[name].dtype.kind == "V":  # NumPy does not know bfloat16 and its like by name
+        sized = arrays[name].dtype.itemsize == np.dtype(like.dtype).itemsize
+        if arrays[name].dtype.kind == "V" and sized:  # NumPy does not know bfloat16 and its like by name
             arrays[name] = arrays[name].view(like.dtype)
         if (arrays[name].shape, arrays[name].dtype) != (like.shape, like.dtype):
             return {}, "was made by another version of jfed"

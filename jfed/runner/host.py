@@ -5,6 +5,8 @@ from pathlib import Path
 
 import jax
 
+from jfed.runner.cache import mend
+
 
 def setup(devices: int | None = None) -> None:
     """Request virtual CPU devices, one per core by default, and a compile cache that later processes reuse.
@@ -21,7 +23,9 @@ def setup(devices: int | None = None) -> None:
     if jax.config.values["jax_compilation_cache_dir"] is not None and not own:
         return
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    jax.config.update("jax_compilation_cache_dir", own or str(Path(home) / "jfed" / "jax"))
+    folder = own or str(Path(home) / "jfed" / "jax")
+    jax.config.update("jax_compilation_cache_dir", folder)
+    mend(Path(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
 

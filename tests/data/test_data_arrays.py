@@ -181,7 +181,7 @@ BAD = {
         (FEATURES, LABELS, None, None, [LABELS]),
         r"clients must be .*, found int64 of shape \(1, 6\)",
     ),
-    "no name": ((FEATURES, LABELS, None, None, None, ""), "a data set's name has letters"),
+    "no name": ((FEATURES, LABELS, None, None, None, ""), "a data set's name has 1 to 100 letters"),
     "a name with a slash": ((FEATURES, LABELS, None, None, None, "a/b"), "found 'a/b'"),
 }
 

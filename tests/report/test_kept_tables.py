@@ -34,6 +34,7 @@ def test_the_page_has_the_tables_of_the_command(tmp_path, caplog):
     output.tell(Console(quiet=True))  # no runs, and so no page yet
     page = write_report(tmp_path, results=results({"uniform": 0.5, "fedcs": 0.9})).read_text()
     assert "Tables of the command" in page and "Gap &amp; &lt;regret&gt;" in page and "<strong>0.2</strong>" in page
-    keep([], tmp_path / "nowhere")
-    assert "a page will lack the tables of this command" in caplog.text
+    (tmp_path / "file").touch()
+    keep([], tmp_path / "file")
+    assert "A page will lack the tables of this command" in caplog.text
     assert "Tables of the command" not in write_report(tmp_path / "b", results=results({"a": 0.5})).read_text()

@@ -6,6 +6,7 @@ import sys
 import matplotlib as mpl
 import pytest
 
+from jfed.core.errors import StorageError
 from jfed.report.figures import savers
 from jfed.report.figures.savers import Savers
 from jfed.report.figures.style import RC, new_figure, save
@@ -64,5 +65,5 @@ def test_a_figure_that_cannot_be_written_is_an_error_of_the_caller(two_cores, tm
     (tmp_path / "file").write_text("")
     saving = Savers()
     saving.save(figure("a"), tmp_path / "file", "a")
-    with pytest.raises(OSError, match=r"Errno 17. File exists: .*file"):
+    with pytest.raises(StorageError, match=r"^The figure cannot be written to .*file/a\.png: File exists\.$"):
         saving.finish()

@@ -52,7 +52,7 @@ class Savers:
         """Save the remaining figures, together with the processes, which then end; all are saved.
 
         Raises:
-            OSError: a figure cannot be written.
+            StorageError: a figure cannot be written.
         """
         while (job := self._next(wait=False)) is not None:
             try:

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from jfed.report.figures.marks import Mark
 from jfed.results.names import plain
+from jfed.results.store import writing
 
 COLUMN_IN = 3.3  # one column of a two-column paper, inches
 TEXT_IN = 7.0  # both columns
@@ -168,11 +169,14 @@ def save(figure: Figure, directory: str | Path, stem: str) -> list[Path]:
     """Write `<stem>.png` (200 dots per inch) and `<stem>.pdf` into `directory`, and return the paths.
 
     No date is written, so the same figure gives the same files.
+
+    Raises:
+        StorageError: a file cannot be written.
     """
-    directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    png, pdf = directory / f"{stem}.png", directory / f"{stem}.pdf"
+    png, pdf = Path(directory, f"{stem}.png"), Path(directory, f"{stem}.pdf")
     with mpl.rc_context(RC):
-        figure.savefig(png, dpi=200)
-        figure.savefig(pdf, metadata={"CreationDate": None})
+        with writing(png, "The figure") as part:
+            figure.savefig(part, format="png", dpi=200)
+        with writing(pdf, "The figure") as part:
+            figure.savefig(part, format="pdf", metadata={"CreationDate": None})
     return [png, pdf]

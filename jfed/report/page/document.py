@@ -27,7 +27,7 @@ from jfed.report.page.parts import Grid, Part, Picture, Prose, Section
 from jfed.report.page.style import DASHES, dash
 from jfed.report.page.words import amount
 from jfed.report.tables import Table
-from jfed.results import load
+from jfed.results import load, store
 
 SCORES = (*DEFAULT, JAIN)
 MOST_LEVELS = 6  # problems whose curves and maps are drawn
@@ -195,11 +195,8 @@ def _write(
         dashes=[" ".join(map(str, dash(i))) if dash(i) != "solid" else "" for i in range(len(DASHES))], id=id,
         css=_read("page.css"), js=_read("page.js"), **_library(),
     )  # fmt: skip
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"The report cannot be written to {path}: {error.strerror}.") from error
+    with store.writing(path, "The report") as part:
+        part.write_text(text, encoding="utf-8")
     return path
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from jfed.report.page.parts import Facts, Grid, Part
 from jfed.report.page.words import amount, number, seconds
 from jfed.report.tables import Table
-from jfed.results import index, load, sound, store
+from jfed.results import index, load, records, sound, store
 from jfed.results.axes import by_value
 from jfed.stats.numerals import format_seeds
 
@@ -64,9 +64,8 @@ def origin(out: Path, home: Path) -> Origin:
     files = [out] if out.is_file() else store.files(out)
     found = index.survey(home, [file for file in files if file.suffix == ".npz"], set_aside=False, with_arrays=True)
     try:
-        history = json.loads((home / "manifest.json").read_bytes())
-        commands = tuple(entry for entry in history if isinstance(entry, dict))
-    except (OSError, ValueError, TypeError):
+        commands = tuple(records.manifest(home))
+    except (OSError, ValueError):
         commands = ()
     return Origin(
         configs={kind["about"]["config"]: kind["what"]["config"] for kind in found.kinds.values()},

@@ -1,6 +1,7 @@
 """A text file split into cells: its encoding, its separator, and lines with a wrong number of fields."""
 
 import codecs
+import collections
 import contextlib
 import csv
 import io
@@ -10,10 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from jfed.core.errors import shown
 from jfed.results.anycsv.keys import count_known
 from jfed.results.names import plain
 
 SEPARATORS = (",", ";", "\t", "|")
+MOST_COLUMNS = 10_000
 SAMPLE = 100  # lines that decide the separator
 _END = "\0end"  # a line after the last one: a quotation mark that is never closed swallows it
 
@@ -60,9 +63,12 @@ def read_cells(path: Path) -> Cells:
     if not rows:
         raise ValueError(f"{path} is empty: a table has names in its first line and a row per run")
     header, place = _seen(rows.pop(0)), numbers.pop(0)
-    twice = next((name for name in header if name and header.count(name) > 1), None)
+    if len(header) > MOST_COLUMNS:
+        raise ValueError(f"{path} has {len(header):,} columns in line {place}: a table has {MOST_COLUMNS:,} at most")
+    times = collections.Counter(header)
+    twice = next((name for name in header if name and times[name] > 1), None)
     if twice:
-        raise ValueError(f"{path}: the column {twice!r} is {header.count(twice)} times in the header (line {place})")
+        raise ValueError(f"{path}: the column {shown(twice)} is {times[twice]} times in the header (line {place})")
     for number, row in zip(numbers, rows, strict=True):
         if len(row) != len(header):
             fields = f"{len(row)} field{'s' if len(row) > 1 else ''}"

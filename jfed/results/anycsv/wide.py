@@ -6,7 +6,7 @@ from jfed.results.anycsv.cells import Cells
 from jfed.results.anycsv.keys import round_columns
 
 _RANGE = ("__MIN", "__MAX")  # columns of smoothed curves, beside the value
-_RUN = re.compile(r"(.*[^\s_./:,=-])[\s_./:,-]+seed[\s_=:-]*(\d+)", re.IGNORECASE)
+_RUN = re.compile(r"(.*[^\s_./:,=-])[\s_./:,-]+seed[\s_=:-]*(\d{1,18})", re.IGNORECASE)
 
 
 def to_long(cells: Cells) -> Cells:

@@ -16,7 +16,7 @@ from typing import Any
 from jfed import config as configs
 from jfed.core import prng
 from jfed.core.errors import ConfigError, StorageError, require
-from jfed.results import index, store
+from jfed.results import index, records, store
 from jfed.results.lease import Leases, alone
 from jfed.runner import checkpoint, memory
 from jfed.runner import host as hosts
@@ -152,10 +152,10 @@ def _planned(
             _write(path, {"made": mine, "units": plan})
         leases.give_back(f"plan-{name}")
     try:
-        plan = json.loads(path.read_bytes())
+        plan = records.read(path)
         made, planned = dict(plan["made"]), {run for unit in plan["units"] for run in unit["runs"]}
         units = [unit for group in groups for unit in blocks(group, layout, (), plan["units"])]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{path} is damaged: delete it.") from error
     try:
         compare(mine, {name: made.get(name) for name in mine}, "this process", "the one that planned")
