@@ -119,7 +119,7 @@ def test_files_that_cannot_be_read_or_written(tmp_path):
     with pytest.raises(ConfigError, match=r"The file of --config cannot be read: .*none\.toml: No such file"):
         studyfile.read(tmp_path / "none.toml")
     (tmp_path / "file").touch()
-    with pytest.raises(StorageError, match=r"The file of flags cannot be written to .*file/study\.toml: "):
+    with pytest.raises(StorageError, match=r"The study's flags cannot be written to .*file/study\.toml: "):
         studyfile.write(changed(Settings(), out=tmp_path / "file"))
 
 

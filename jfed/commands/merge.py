@@ -18,7 +18,7 @@ class Settings:
         out: directory to write to, which may be one of them; it keeps what it has.
     """
 
-    results: Annotated[tyro.conf.Positional[tuple[Path, ...]], arg(metavar="RESULTS")]
+    results: Annotated[tyro.conf.Positional[tuple[Path, ...]], arg(metavar="RESULTS ...", help_behavior_hint="")]
     out: Path
 
 

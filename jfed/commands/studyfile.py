@@ -66,7 +66,7 @@ def write(settings: Settings) -> Path:
         lines += [""] * (group != before) + [f"{name} = {json.dumps(value, default=str, ensure_ascii=False)}"]
         before = group
     path = settings.results.out / NAME
-    with writing(path, "The file of flags") as part:
+    with writing(path, "The study's flags") as part:
         part.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 

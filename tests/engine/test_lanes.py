@@ -21,7 +21,7 @@ from jfed.engine.evaluate import client_quality
 from jfed.engine.jobs import Carried, Data, Jobs
 from jfed.engine.lanes import LANES
 from jfed.models import classifier
-from jfed.runner import identity, memory, units
+from jfed.runner import memory, site, units
 from jfed.runner.units import Layout
 
 K = 5  # clients of each of two runs
@@ -183,11 +183,11 @@ def test_memory_is_checked_for_the_end_of_a_run_too(monkeypatch):
 
 
 def test_products_on_an_accelerator_have_a_precision_that_is_part_of_the_runs_identity(monkeypatch):
-    assert simulate.products() is None and identity._precision() == "float32"
+    assert simulate.products() is None and site.here().precision == "float32"
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    assert simulate.products() == "highest" and identity._precision() == "float32, products highest"
+    assert simulate.products() == "highest" and site.here().precision == "float32, products highest"
     with jax.default_matmul_precision("tensorfloat32"):
-        assert identity._precision() == "float32, products tensorfloat32"
+        assert site.here().precision == "float32, products tensorfloat32"
 
 
 def test_a_program_multiplies_with_that_precision(monkeypatch):
