@@ -18,6 +18,7 @@ from jfed.runner import memory, units
 from jfed.runner.executors.backlog import Backlog, Gone
 from jfed.runner.executors.crew import Crew
 from jfed.runner.executors.station import Station
+from jfed.runner.site import Site
 from jfed.runner.units import Layout
 
 SEEDS = range(4)
@@ -262,3 +263,18 @@ def test_settings_of_the_calling_thread_are_those_of_workers():
 def test_what_is_no_executor(where, executor):
     with pytest.raises(ConfigError, match=r"The executor must be such as jfed.Processes\(4\), found"):
         run(where, SEEDS, executor=executor)
+
+
+def test_a_command_is_planned_for_the_devices_of_its_workers():
+    where = points(TRAINING, "e3cs-0.5")
+    eight = Site("gpu", "float32, products highest", "NVIDIA H100", 8)
+    (there,), (here,) = (units.ask(where, range(10), Layout(), site=site) for site in (eight, None))
+    assert (there.spec.lane, here.spec.lane) == ("vmapped", "sequential")
+    assert there.runs[0].kind.what["backend"] == "gpu" and {r.id for r in there.runs}.isdisjoint(
+        r.id for r in here.runs
+    )
+    assert [len(unit.runs) for unit in units.blocks(there, Layout())] == [2] * 5  # five of eight GPUs, not one
+    one = Site("gpu", "float32, products highest", "NVIDIA H100", 1)
+    (alone,) = units.ask(where, range(10), Layout(), site=one)
+    assert [len(unit.runs) for unit in units.blocks(alone, Layout())] == [10]
+    assert [run.id for run in alone.runs] == [run.id for run in there.runs]

@@ -22,7 +22,7 @@ DEFAULT = Layout(chunk_rounds=T)
 @pytest.fixture
 def where(monkeypatch):
     """Return points whose blocks have four runs by default."""
-    monkeypatch.setattr(units, "_size", lambda spec, runs: 4)
+    monkeypatch.setattr(units, "_size", lambda spec, runs, site: 4)
     return points(SELECTION, "e3cs-0.5")
 
 
