@@ -46,7 +46,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_former_file(kind, tmp_path, 
     before = held(folder)
     with monkeypatch.context() as patch:
         patch.setattr(store.os, "replace", full)
-        with pytest.raises(StorageError, match=r"^The [\w ]+ cannot be written to \S+: No space left on device\.$"):
+        with pytest.raises(StorageError, match=r"^The [\w' ]+ cannot be written to \S+: No space left on device\.$"):
             put(folder, 1)
     assert held(folder) == before
     put(folder, 1)
