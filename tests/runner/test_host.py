@@ -35,6 +35,19 @@ for cores in 1, 4, 8:
     run.main(flags.changed(flags.Settings(), schemes=("uniform",), **small), Console())
     assert jax.device_count() == before
 """
+SCRIPT = """
+import os, sys
+os.sched_getaffinity = lambda pid: set(range(3))
+import jax
+before = jax.config.values["jax_compilation_cache_dir"]
+if sys.argv[1] == "used":
+    jax.devices()
+import jfed
+points = jfed.methods(jfed.Config(num_clients=4, cohort_size=2, num_rounds=2), ["uniform"])
+devices = int(sys.argv[2]) if sys.argv[2:] else None
+found = jfed.run(points, range(6), progress=False, devices=devices)
+print(jax.device_count(), found.attrs["block_size"], jax.config.values["jax_compilation_cache_dir"] != before)
+"""
 
 
 def done(program, *arguments, home, **env):
@@ -71,6 +84,20 @@ def test_the_cache_is_where_the_user_wants_it(tmp_path):
         ({"JFED_CACHE_DIR": "", "XDG_CACHE_HOME": "c"}, str(Path("c", "jfed", "jax"))),
     ):
         assert done(program, home=tmp_path, **chosen) == f"{place}\n"
+
+
+@pytest.mark.check
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("fresh",), "3 2 True"),  # as a command: six runs on three cores, and a compile cache
+        (("fresh", 2), "2 3 True"),
+        (("used",), "1 6 False"),  # what jax has by now stays
+    ],
+)
+def test_a_script_has_the_devices_and_the_cache_of_a_command(tmp_path, arguments, told):
+    assert done(SCRIPT, *arguments, home=tmp_path) == f"{told}\n"
+    assert (tmp_path / "cache").exists() == told.endswith("True")
 
 
 @pytest.mark.check
