@@ -18,6 +18,7 @@ pytestmark = pytest.mark.proof
 COMMAND = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what it runs in the background ignore it
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and nohup this one
 import jax
 out, devices, rounds, most = sys.argv[1], *map(int, sys.argv[2:])
 jax.config.update("jax_num_cpu_devices", devices)

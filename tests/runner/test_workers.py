@@ -116,7 +116,10 @@ def environment():
 # ------------------------------------------------------------------------------------------------------ commands
 
 COMMAND = """
-import sys
+import signal, sys
+for number in (signal.SIGTERM, signal.SIGHUP):  # what was started by nohup ignores them
+    signal.signal(number, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
 import jfed
 from jfed.runner.executors.named import named
