@@ -29,7 +29,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Asked:
-    """What the flags ask for.
+    """A study as the flags describe it.
 
     Attributes:
         settings: the flags, with all defaults.
@@ -49,7 +49,7 @@ class Asked:
 
 
 def asked(settings: Settings) -> Asked:
-    """Return what the flags ask for.
+    """Return the study that the flags describe.
 
     Raises:
         ConfigError: they cannot be run.

@@ -64,7 +64,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Place:
-    """What the tables and figures of one setting of the problem are called.
+    """Names for the tables and figures of one setting of the problem.
 
     Attributes:
         title: the setting in words.

@@ -12,8 +12,6 @@ from jfed.commands import studyfile
 from jfed.commands.flags import Results
 from jfed.core.errors import ConfigError, require
 
-USAGE = "jfed work OUT --shard 3/100"
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -45,10 +43,10 @@ def main(settings: Settings, console: Console) -> None:
     study = studyfile.read(file)
     if settings.study.is_dir() or study.results.out == Results().out:
         study = studyfile.changed(study, out=file.parent)
-    for file in study.load:
-        load_file(file)
+    for path in study.load:
+        load_file(path)
+    setup()  # before jax.distributed, which uses jax
     shard = _shard(settings.shard)
-    setup()
     require(not study.amount.until_decided, "--until-decided looks at results as it goes: use `jfed run --on` for it.")
     asked = run.asked(study if settings.minutes is None else studyfile.changed(study, minutes=settings.minutes))
     computed, others = work(asked.points, asked.seeds, study.results.out, asked.layout, study.training.data_dir, shard)

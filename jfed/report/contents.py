@@ -1,4 +1,4 @@
-"""What a directory of results holds, in words."""
+"""The content of a directory of results, in words."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ log = logging.getLogger("jfed")
 
 @dataclass
 class Merged:
-    """What a merge has done.
+    """The outcome of a merge.
 
     Attributes:
         runs: runs in the directory now.
@@ -100,11 +100,7 @@ def _runs(source: Path, out: Path, whole: Index, found: Merged) -> None:
 def _same(a: Part, i: int, b: Part, j: int) -> bool:
     """Return whether two runs have the same numbers in what both have recorded."""
     common = [name for name in a.arrays if name in b.arrays and a.dims[name][:1] == ("run",)]
-    return all(np.array_equal(a.arrays[n][i], b.arrays[n][j], equal_nan=_floats(a.arrays[n])) for n in common)
-
-
-def _floats(array: np.ndarray) -> bool:
-    return array.dtype.kind == "f"
+    return all(np.array_equal(a.arrays[n][i], b.arrays[n][j], equal_nan=a.arrays[n].dtype.kind == "f") for n in common)
 
 
 def _checkpoints(source: Path, out: Path, whole: Index) -> None:

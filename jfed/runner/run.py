@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jfed import config as configs
 from jfed.core import code, prng
 from jfed.core.errors import require, require_folder, shown
 from jfed.results import index, store
@@ -17,7 +16,7 @@ from jfed.results.load import read_rows
 from jfed.results.whole import assemble
 from jfed.runner import checkpoint
 from jfed.runner.batch import Host
-from jfed.runner.executors.executor import Executor
+from jfed.runner.executors.executor import Executor, entry
 from jfed.runner.executors.local import Local, ended
 from jfed.runner.identity import Run, coordinates, say_changes
 from jfed.runner.leave import Leaving
@@ -175,15 +174,7 @@ def _compute_missing(
         for path, part in host.parts.items():
             known.add(path, part)
         if host.parts:
-            entry = {
-                "units": [path.stem for path in host.parts],
-                "seconds": round(time.perf_counter() - started, 3),
-                "device": host.site.device,
-                "num_devices": host.site.num_devices,
-                "block_sizes": sorted({part.layout["block_size"] for part in host.parts.values()}),
-                "points": [{"coords": p.coords, "config": configs.canonical(p.config)} for p in points],
-            }
-            store.write_manifest(host.out, entry)
+            store.write_manifest(host.out, entry(host, points, time.perf_counter() - started))
 
 
 def _whole(runs: Sequence[Run], known: index.Index, host: Host) -> xr.Dataset:

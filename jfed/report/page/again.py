@@ -1,4 +1,4 @@
-"""How to run the results again, and how to cite them."""
+"""Commands that make the results again, and the words to cite them."""
 
 from __future__ import annotations
 

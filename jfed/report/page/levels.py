@@ -1,4 +1,4 @@
-"""What a page compares: for each problem, the schemes, one row per run.
+"""The comparisons of a page: for each problem, the schemes, one row per run.
 
 Of the swept settings of schemes (knobs, such as eta or a learning rate) each scheme has its best values, and a ranking
 has all. Any other swept setting (a problem, such as the number of clients or the world) makes a table of its own.

@@ -1,13 +1,15 @@
 """The interface of executors, and what they have in common."""
 
 from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
+from jfed import config as configs
 from jfed.results import store
 from jfed.results.parts import Part
 from jfed.runner.batch import Host
 from jfed.runner.site import Site
 from jfed.runner.units import Unit
+from jfed.sweep import Point
 
 
 class Executor(Protocol):
@@ -38,6 +40,18 @@ class Executor(Protocol):
             Unfinished: time is up, or the callback has ended the command.
             KeyboardInterrupt: a signal ended the command.
         """
+
+
+def entry(host: Host, points: Sequence[Point], seconds: float) -> dict[str, Any]:
+    """Return the entry in the manifest of a command that has computed for so many seconds."""
+    return {
+        "units": [path.stem for path in host.parts],
+        "seconds": round(seconds, 3),
+        "device": host.site.device,
+        "num_devices": host.site.num_devices,
+        "block_sizes": sorted({part.layout["block_size"] for part in host.parts.values()}),
+        "points": [{"coords": p.coords, "config": configs.canonical(p.config)} for p in points],
+    }
 
 
 def keep(unit: Unit, part: Part, host: Host) -> None:

@@ -191,12 +191,12 @@ def _serve(pipe: Connection, setup: Setup) -> None:
     threading.Thread(target=_listen, args=(pipe, station, tasks), daemon=True).start()
     while True:
         task = tasks.get()
-        for message in [task] if isinstance(task, Failed) else station.work(task):
-            try:
+        try:
+            for message in [task] if isinstance(task, Failed) else station.work(task):
                 pipe.send(message)
-            except OSError:
-                _orphaned(station)
-        pipe.send(None)
+            pipe.send(None)
+        except OSError:
+            _orphaned(station)
 
 
 def _listen(pipe: Connection, station: Station, tasks: "queue.SimpleQueue[Task | Failed]") -> None:

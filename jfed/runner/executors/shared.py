@@ -21,7 +21,7 @@ from jfed.results.lease import Leases, alone
 from jfed.runner import checkpoint, memory
 from jfed.runner import host as hosts
 from jfed.runner.batch import Host, compute_group
-from jfed.runner.executors.executor import keep
+from jfed.runner.executors.executor import entry, keep
 from jfed.runner.executors.local import ended
 from jfed.runner.executors.station import compare, versions
 from jfed.runner.leave import Leaving
@@ -78,7 +78,8 @@ def work(
         finally:
             if host.parts:
                 with contextlib.suppress(StorageError), alone(out / "leases", "manifest"):
-                    store.write_manifest(out, _entry(host, points, shard, time.perf_counter() - started))
+                    told = entry(host, points, time.perf_counter() - started)
+                    store.write_manifest(out, {"shard": f"{number}/{many}"} | told)
     done = directory.done()
     others = sum(run.id not in done for group in groups for run in group.runs)
     return sum(len(part.runs) for part in host.parts.values()), others
@@ -171,18 +172,6 @@ def _write(path: Path, content: Any) -> None:
         store.write_whole(path, json.dumps(content).encode())
     except OSError as error:
         raise StorageError(f"The plan cannot be written to {path} ({error.strerror}).") from error
-
-
-def _entry(host: Host, points: Sequence[Point], shard: tuple[int, int], seconds: float) -> dict[str, Any]:
-    """Return this process's entry in the manifest."""
-    return {
-        "shard": f"{shard[0]}/{shard[1]}",
-        "units": [path.stem for path in host.parts],
-        "seconds": round(seconds, 3),
-        "device": host.site.device,
-        "num_devices": host.site.num_devices,
-        "points": [{"coords": p.coords, "config": configs.canonical(p.config)} for p in points],
-    }
 
 
 class _Directory:

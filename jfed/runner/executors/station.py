@@ -15,7 +15,7 @@ import jax
 
 from jfed import catalog
 from jfed.core import code
-from jfed.core.errors import ConfigError, StorageError, Unfinished
+from jfed.core.errors import ConfigError, Unfinished
 from jfed.core.version import __version__
 from jfed.engine.version import ENGINE_VERSION
 from jfed.results.parts import Part
@@ -36,7 +36,7 @@ SETTINGS = (
 
 
 class Setup(NamedTuple):
-    """What a worker needs before its first unit.
+    """The set-up of a worker before its first unit.
 
     Attributes:
         files: name and text of each file with the user's own members, by its path on the driver's machine.
@@ -54,7 +54,7 @@ class Setup(NamedTuple):
 
 
 class Hello(NamedTuple):
-    """What a worker is; all workers of a command must be the same.
+    """The facts of a worker, which are the same for all workers of a command.
 
     Attributes:
         versions: versions of jax, jaxlib, jfed and its engine, and the digest of the engine's code.
@@ -273,7 +273,7 @@ def _here(path: Path, text: str) -> Path:
 
 def _sendable(error: BaseException) -> BaseException:
     """Return an error that a driver can raise: one of jfed as it is, others as text with their traceback."""
-    if isinstance(error, ConfigError | StorageError):
+    if isinstance(error, ConfigError):
         return error
     told = RuntimeError(f"{type(error).__name__}: {error}")
     told.add_note("In the worker:\n" + "".join(traceback.format_exception(error)))
