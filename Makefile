@@ -31,8 +31,9 @@ lint: $(VENV)/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-# What is slow: calibration, long statistics, whole experiments.
+# What is slow: calibration, long statistics, whole experiments, damage, kills, and workers on a local Ray cluster.
 proof: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[ray]"
 	$(BIN)/python -m pytest -m proof
 
 # The quick tests on other interpreters with the newest jax, where those interpreters exist.

@@ -1,5 +1,6 @@
 """Set-up before jax and jfed are imported: two CPU devices, checked shapes, no cache between runs."""
 
+import contextlib
 import os
 import platform
 import sys
@@ -67,6 +68,35 @@ def plain_pdf(monkeypatch):
     monkeypatch.setitem(style.RC, "pdf.fonttype", 3)
     monkeypatch.setattr(savers, "MOST", 0)
     monkeypatch.setattr(page, "tell", lambda *_, **__: None)
+
+
+@contextlib.contextmanager
+def _as_before():
+    """Forget the members from outside, and their modules, that are loaded here: the catalogue is one for a process."""
+    from jfed.catalog import outside
+
+    files, registered, modules = {**outside._files}, {**outside.registered}, {**sys.modules}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(outside, "_files", {**files})
+        patch.setattr(outside, "registered", {field: {**entries} for field, entries in registered.items()})
+        yield
+    for name in {*sys.modules} - {*modules}:
+        if "pytest-of" in str(getattr(sys.modules[name], "__file__", None)):
+            del sys.modules[name]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def module_as_before():
+    """Let the other files of tests not know the members that this one loads."""
+    with _as_before():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def each_as_before(module_as_before):
+    """Let the other tests not know the members that this one loads; a module's fixture may load some for all."""
+    with _as_before():
+        yield
 
 
 @pytest.fixture(autouse=True)

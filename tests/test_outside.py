@@ -37,18 +37,6 @@ class FirstClients(jfed.SelectorOptions):
         return jfed.Selector(lambda key, params: (), select, lambda state, *_: state)
 
 
-@pytest.fixture(autouse=True)
-def _as_before(monkeypatch):
-    """Remove the names and modules that a test adds."""
-    modules = set(sys.modules)
-    monkeypatch.setattr(outside, "registered", {field: {} for field in catalog.ROOMS})
-    monkeypatch.setattr(outside, "_files", {})
-    yield
-    for name in set(sys.modules) - modules:
-        if getattr(sys.modules[name], "__file__", None) and "pytest-of" in str(sys.modules[name].__file__):
-            del sys.modules[name]
-
-
 def chosen(results, method):
     times = results["times_selected"].values[results["method"].values == method]
     return [np.flatnonzero(row).tolist() for row in times]

@@ -2,7 +2,6 @@
 
 import dataclasses
 import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from toys import GOOD
 
 import jfed
 from jfed import catalog, contracts
-from jfed.catalog import outside
 from jfed.contracts.check import BENCHES
 from jfed.core.errors import ConfigError
 
@@ -30,11 +28,7 @@ def mine(tmp_path_factory):
     """The toys of a temporary file, by the room that each belongs to."""
     path = tmp_path_factory.mktemp("outside") / "my_toys.py"
     shutil.copy(Path(toys.__file__), path)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outside, "_files", {})  # other tests must not know their names
-        kinds = catalog.load_file(path)
-        yield {catalog.room_of(kind()): kind for kind in kinds}
-    del sys.modules["my_toys"]
+    return {catalog.room_of(kind()): kind for kind in catalog.load_file(path)}
 
 
 @pytest.mark.parametrize("field", GOOD)

@@ -13,7 +13,6 @@ from support import Stepper, assert_same_bits, run
 
 import jfed
 from jfed import catalog
-from jfed.catalog import outside
 from jfed.config import normal
 from jfed.core.errors import ConfigError, DataError
 from jfed.data import synthetic
@@ -201,10 +200,9 @@ class Rings(jfed.DataOptions):
 '''
 
 
-def test_a_source_from_outside(tmp_path, monkeypatch):
+def test_a_source_from_outside(tmp_path):
     path = tmp_path / "my_rings.py"
     path.write_text(SOURCE)
-    monkeypatch.setattr(outside, "_files", {})
     (kind,) = catalog.load_file(path)
     assert "rings" in catalog.names("dataset")
     found = normal(config(dataset="rings", samples_per_client=5)).training
@@ -214,7 +212,6 @@ def test_a_source_from_outside(tmp_path, monkeypatch):
         feed.dataset(kind(broken="type"), None)
     with pytest.raises(ConfigError, match=r"with owners: let its has_owners\(\) return True"):
         feed.dataset(kind(broken="owners"), None)
-    monkeypatch.setattr(outside, "registered", {field: {} for field in catalog.ROOMS})
     jfed.register("ours", MINE)
     assert jfed.Training(dataset="Ours").dataset == MINE
 
