@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= out
+unexport PYTHONDONTWRITEBYTECODE  # many tests start jfed in processes of their own, which then need not compile it
 
 .PHONY: run numerical test check docs proof compat lint bench clean
 

@@ -233,6 +233,7 @@ def test_a_cell_of_a_notebook_counts_if_it_needs_no_other_cell():
 PYTHONS = [p for p in (Path.home() / ".pyenv" / "versions").glob("3.1[1-9]*/bin/python") if p.exists()]
 
 
+@pytest.mark.check
 def test_the_normal_form_is_that_of_every_python():
     script = (
         "import ast, importlib.util, json, pathlib, sys\n"

@@ -81,6 +81,7 @@ def test_a_scheme_of_one_study_only(tmp_path, results):
     assert of_settings(tmp_path, results[0]) == {"": ["uniform"], "only in B": ["round-robin"]}
 
 
+@pytest.mark.check
 def test_swept_values_are_the_same_in_all_types_and_in_part(told, tmp_path):
     e3cs = jfed.methods(BASE, ["uniform", "e3cs-0.5"])
     for out, quotas in (("a", [0.25, 0.5]), ("b", [0.5, "inc"]), ("c", [0.5])):

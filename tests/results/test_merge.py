@@ -25,6 +25,7 @@ def halves(tmp_path_factory):
     return home, run(WHERE, range(6), LAYOUT)
 
 
+@pytest.mark.check
 def test_the_halves_are_the_whole_and_nothing_is_computed_again(halves, tmp_path, monkeypatch):
     home, whole = halves
     found = merge([home / "a", home / "b"], tmp_path / "c")
@@ -85,6 +86,7 @@ def test_runs_with_other_numbers_and_other_versions_are_told(halves, tmp_path, c
     assert "come from 2 versions of jax (0.1, " in caplog.text
 
 
+@pytest.mark.check
 def test_recorded_cohorts_come_along(halves, tmp_path):
     home, _ = halves
     run(WHERE, [0, 1], Layout(1, 2, record_selected=True), out=tmp_path / "r")

@@ -112,6 +112,7 @@ def test_units_whose_workers_always_die_end_the_command(where):
         run(where[:1], [0, 1], executor=Threads(1, deaths=[0] * 9))
 
 
+@pytest.mark.check
 def test_blocks_too_large_for_a_worker_come_back_and_are_cut(where, whole, monkeypatch, caplog):
     want = memory.needed(memory._compiled(units.plan(where, SEEDS, Layout(2, T))[0], 2))
     monkeypatch.setattr(memory, "available", lambda devices: want / memory.SHARE * 0.7)
@@ -120,6 +121,7 @@ def test_blocks_too_large_for_a_worker_come_back_and_are_cut(where, whole, monke
     assert_same_bits(found, whole)
 
 
+@pytest.mark.check
 def test_a_time_limit_stops_workers_after_a_checkpoint_and_the_next_command_resumes(whole, where, tmp_path):
     short = Layout(block_size=2, chunk_rounds=2, max_seconds=0, checkpoint_s=1000)
     with pytest.raises(Unfinished, match="The time is up"):
@@ -131,6 +133,7 @@ def test_a_time_limit_stops_workers_after_a_checkpoint_and_the_next_command_resu
     assert min(one.first_round for one in told) > 1
 
 
+@pytest.mark.check
 def test_the_callback_is_called_by_the_driver(where, whole):
     told, threads = [], set()
 
@@ -189,6 +192,7 @@ def test_a_seat_for_every_group_before_two_work_at_one(where):
     assert backlog.take(0) == second
 
 
+@pytest.mark.check
 def test_training_on_workers(tmp_path):
     where = points(TRAINING, "e3cs-0.5")
     found = run(where, [0, 1, 2, 3], executor=Threads(2))

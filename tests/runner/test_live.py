@@ -54,6 +54,7 @@ def rows(results, name, seeds):
     return of_point & np.isin(results["seed"].values, seeds)
 
 
+@pytest.mark.check
 def test_what_is_told_are_means_of_the_results_and_no_bit_of_them_changes():
     expected, traced, seen = whole(), len(TRACES), Seen()
     xr.testing.assert_identical(run(WHERE, SEEDS, on_chunk=seen), expected)

@@ -33,6 +33,7 @@ def one(where, out, shard=(1, 1), layout=LAYOUT, seeds=SEEDS):
     return work(where, seeds, out, layout, shard=shard, progress=False)
 
 
+@pytest.mark.check
 def test_one_process_after_another(where, whole, tmp_path):
     with pytest.raises(Unfinished):
         one(where, tmp_path, (2, 2), Layout(1, 6, max_seconds=0))
@@ -162,6 +163,7 @@ def test_a_driver_is_refused_while_processes_share_the_directory(where, tmp_path
     assert refused
 
 
+@pytest.mark.check
 def test_training(tmp_path):
     where = points(TRAINING, "e3cs-0.5")
     assert one(where, tmp_path, seeds=[0, 1]) == (2, 0)
