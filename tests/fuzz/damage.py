@@ -15,13 +15,17 @@ from jfed.core.errors import ConfigError
 from jfed.results.sealed import Damaged
 
 PACKAGE = Path(jfed.__file__).parent
-EXAMPLES = int(os.environ.get("JFED_FUZZ_EXAMPLES", "200"))  # of each test; more of them search for longer
+EXAMPLES = int(os.environ.get("JFED_FUZZ_EXAMPLES", "9000"))  # of each test: some ten minutes for all of them
 HUGE = (0, 1, 0x7F, 0xFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 
 
 def fuzz(share: float = 1.0) -> Any:
-    """Return the settings of a test that draws `share` times as many examples as usual; each may use one folder."""
-    return settings(max_examples=max(1, int(share * EXAMPLES)), suppress_health_check=list(HealthCheck))
+    """Return the settings of a test that draws `share` times as many examples as usual; each may use one folder.
+
+    Examples are others each time, so that every proof searches on; a failing one is printed as it can be repeated.
+    """
+    many = max(1, int(share * EXAMPLES))
+    return settings(max_examples=many, derandomize=False, print_blob=True, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

@@ -15,6 +15,7 @@ import jfed.runner.executors.crew as crews
 import jfed.runner.executors.station as station
 from jfed.core.errors import ConfigError, StorageError, Unfinished
 from jfed.runner import memory, units
+from jfed.runner.executors import local
 from jfed.runner.executors.backlog import Backlog, Gone
 from jfed.runner.executors.crew import Crew
 from jfed.runner.executors.station import Station
@@ -282,3 +283,11 @@ def test_a_command_is_planned_for_the_devices_of_its_workers():
     (alone,) = units.ask(where, range(10), Layout(), site=one)
     assert [len(unit.runs) for unit in units.blocks(alone, Layout())] == [10]
     assert [run.id for run in alone.runs] == [run.id for run in there.runs]
+
+
+def test_whoever_leaves_accelerators_idle_is_told_of_processes():
+    eight = Site("gpu", "float32, products highest", "NVIDIA H100", 8)
+    assert local.idle([5, 5, 5, 16], eight).startswith("On average 6.2 of 8 devices have work")  # 31 units in 5 turns
+    assert local.idle([1, 1, 9], eight).startswith("On average 2.8 of 8 devices have work")  # 11 units in 4 turns
+    assert local.idle([8, 7, 8], eight) == local.idle([5], eight) == local.idle([], eight) == ""
+    assert local.idle([1, 1], dataclasses.replace(eight, backend="cpu")) == ""

@@ -168,3 +168,24 @@ def test_training(tmp_path):
     where = points(TRAINING, "e3cs-0.5")
     assert one(where, tmp_path, seeds=[0, 1]) == (2, 0)
     assert_same_bits(run(where, [0, 1], out=tmp_path), run(where, [0, 1]))
+
+
+def test_the_results_are_listed_seldom_and_a_unit_that_another_process_finished_is_seen(where, tmp_path, monkeypatch):
+    looks, survey, compute_group = [], shared.index.survey, shared.compute_group
+
+    def looked(*arguments, **named):
+        looks.append(arguments)
+        return survey(*arguments, **named)
+
+    def helped(batch, host):
+        monkeypatch.setattr(shared, "compute_group", compute_group)
+        run(where, [5], out=tmp_path / "elsewhere", layout=LAYOUT)  # another process finishes two units meanwhile
+        for path in (tmp_path / "elsewhere" / "results").iterdir():
+            (tmp_path / "results" / path.name).write_bytes(path.read_bytes())
+        return compute_group(batch, host)
+
+    monkeypatch.setattr(shared.index, "survey", looked)
+    monkeypatch.setattr(shared, "compute_group", helped)
+    monkeypatch.setattr(shared, "LOOKING", 1e9)
+    assert one(where, tmp_path) == (10, 0)
+    assert len(looks) < 12

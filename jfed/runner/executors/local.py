@@ -1,5 +1,6 @@
 """Computation in this process: compile groups one after another, and units of a group side by side on its devices."""
 
+import sys
 from collections.abc import Sequence
 from typing import Self
 
@@ -8,9 +9,11 @@ from jfed.runner import ahead, host, memory
 from jfed.runner.batch import Host, compute_group, leave
 from jfed.runner.executors.executor import keep
 from jfed.runner.leave import until
-from jfed.runner.site import here
+from jfed.runner.site import Site, here
 from jfed.runner.units import Unit
 from jfed.runner.watch import Watch
+
+IDLE = 0.8  # share of busy devices up to which advice is given
 
 
 class Local:
@@ -32,8 +35,10 @@ class Local:
         """Compute units by compile group; see `Executor.compute`."""
         devices, left = self.site.num_devices, sum(len(unit.runs) for group in groups for unit in group)
         work = [-(-len(group) // devices) * group[0].config.num_rounds for group in groups if group]
+        groups, compiling = [group for group in groups if group], None
+        if progress and (hint := idle([len(group) for group in groups], self.site)):
+            print(hint, file=sys.stderr, flush=True)
         with Watch(work, runs, runs - left, progress) as host.watch:
-            groups, compiling = [group for group in groups if group], None
             try:
                 for planned, following in zip(groups, [*groups[1:], None], strict=True):
                     if compiling:
@@ -46,6 +51,17 @@ class Local:
             finally:
                 if compiling:
                     until(compiling)
+
+
+def idle(units: Sequence[int], site: Site) -> str:
+    """Return advice, given the number of units of each compile group, if it is long before all accelerators work."""
+    busy = sum(units) / sum(-(-many // site.num_devices) for many in units) if units else site.num_devices
+    if site.backend == "cpu" or len(units) < 2 or busy > IDLE * site.num_devices:
+        return ""
+    return (
+        f"On average {busy:.1f} of {site.num_devices} devices have work, since programs run one after another here:"
+        " --on processes (executor=jfed.Processes()) gives each device a process and a program of its own."
+    )
 
 
 def _compute(group: Sequence[Unit], host: Host) -> None:

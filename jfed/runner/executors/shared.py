@@ -32,6 +32,7 @@ from jfed.runner.watch import Flat
 from jfed.sweep import Point, listed, listed_seeds
 
 PLANNING_S = 0.2  # between two looks for the plan of another process
+LOOKING = 20.0  # times longer than the last listing of the results is the pause until the next, unless a file is there
 
 
 def work(
@@ -112,7 +113,7 @@ def _taken(left: Sequence[Unit], host: Host, directory: "_Directory", leases: Le
             batch = []
         if not leases.take(unit.id):
             continue
-        if directory.unfinished([unit]):  # it may have been finished before the lease was free
+        if directory.still_unfinished(unit, host.path(unit)):  # it may have been finished before the lease was free
             batch.append(unit)
         else:
             leases.give_back(unit.id)
@@ -179,13 +180,28 @@ class _Directory:
 
     def __init__(self, out: Path, recorded: bool) -> None:
         self._out, self._recorded, self._index = out, recorded, index.Index()
+        self._done: set[str] = set()
+        self._again = 0.0  # when a look is worth its time again
 
     def done(self) -> set[str]:
         """Return the finished runs."""
+        begun = time.monotonic()
         self._index = index.survey(self._out, store.files(self._out / "results"), True, before=self._index)
-        return {run for run in self._index.runs if self._index.place(run, self._recorded)}
+        self._done = {run for run in self._index.runs if self._index.place(run, self._recorded)}
+        self._again = time.monotonic() + LOOKING * (time.monotonic() - begun)
+        return self._done
 
     def unfinished(self, units: Sequence[Unit]) -> list[Unit]:
         """Return the units with runs that are not finished."""
         done = self.done()
         return [unit for unit in units if any(run.id not in done for run in unit.runs)]
+
+    def still_unfinished(self, unit: Unit, path: Path) -> bool:
+        """Return whether a unit that was unfinished has runs that are not finished, as far as one quick look shows.
+
+        A large folder on a network takes seconds to list, so this is seldom done for a unit whose own file is not
+        there: its runs are then finished only if another process had to cut its block, and they would get equal files.
+        """
+        if path.exists() or time.monotonic() >= self._again:
+            self.done()
+        return any(run.id not in self._done for run in unit.runs)
