@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import platform
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from jfed import catalog
 from jfed import config as configs
 from jfed.config import Config
 from jfed.core import code, prng
+from jfed.core.errors import ConfigError
 from jfed.engine.spec import Spec, build
 from jfed.engine.version import ENGINE_VERSION
 from jfed.results import alike
@@ -85,6 +87,30 @@ def kind_of(config: Config, spec: Spec, data_dir: str | None, site: Site) -> Kin
     return Kind(configs.digest(what if reusable else [what, uuid.uuid4().hex]), what, about, reusable)
 
 
+def require_same(run: Run, spec: Spec, data_dir: str | None, site: Site) -> None:
+    """Check that this process computes the numbers of a run that another process has planned.
+
+    Args:
+        run: the run, whose kind comes from the other process.
+        spec: static half of its config.
+        data_dir: directory of the data sets.
+        site: devices of this process.
+
+    Raises:
+        ConfigError: the data or the code of a member differ.
+        DataError: the data cannot be obtained here.
+    """
+    planned, own = run.kind.what, kind_of(run.point.config, spec, data_dir, site).what
+    unlike = [f"the code of the {_room(room)}" for room in _changed(own, planned)]
+    if own["data"] != planned["data"]:
+        assert run.point.config.training is not None
+        unlike.insert(0, f"the data set {catalog.label(run.point.config.training.dataset)}")
+    if unlike:
+        raise ConfigError(
+            f"All workers must be the same: {' and '.join(unlike)} on {platform.node()} differ from the driver's."
+        )
+
+
 # ------------------------------------------------------------------------------------------- names of points
 
 
@@ -142,7 +168,7 @@ def say_changes(missing: Iterable[Run], stored: Mapping[str, Mapping[str, Any]])
         elif others is not None and kind.id not in stored:
             old = min(others, key=lambda what: len(_changed(kind.what, what)))
             rooms = _changed(kind.what, old)
-            words = [f"the {'scheme' if room == 'selector' else room}" for room in rooms]
+            words = [f"the {_room(room)}" for room in rooms]
             if old["engine"] != kind.what["engine"]:
                 words.append(f"the engine (version {old['engine']} then, {kind.what['engine']} now)")
             changed.setdefault(" and ".join(words), []).append(name)
@@ -159,6 +185,10 @@ def say_changes(missing: Iterable[Run], stored: Mapping[str, Mapping[str, Any]])
 def _changed(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
     """Return the rooms whose member had other code before."""
     return [room for room, text in now["code"].items() if before["code"].get(room) != text]
+
+
+def _room(field: str) -> str:
+    return "scheme" if field == "selector" else field
 
 
 def _but_code(what: Mapping[str, Any]) -> str:

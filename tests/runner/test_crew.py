@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 from support import LAYOUT, SELECTION, TRAINING, T, assert_same_bits, points, run
+from threads import Threads
 
 import jfed
 import jfed.runner.executors.crew as crews
@@ -16,55 +17,11 @@ import jfed.runner.executors.station as station
 from jfed.core.errors import ConfigError, StorageError, Unfinished
 from jfed.runner import memory, units
 from jfed.runner.executors import local
-from jfed.runner.executors.backlog import Backlog, Gone
-from jfed.runner.executors.crew import Crew
-from jfed.runner.executors.station import Station
+from jfed.runner.executors.backlog import Backlog
 from jfed.runner.site import Site
 from jfed.runner.units import Layout
 
 SEEDS = range(4)
-
-
-class Here:
-    """A worker in this process, which dies when it is told to."""
-
-    def __init__(self, given, tasks, deaths):
-        self.station, self.tasks, self.deaths, self.ended = Station(given), tasks, deaths, False
-
-    def hello(self):
-        return self.station.hello()
-
-    def work(self, task):
-        self.tasks.append((self, task))
-        for number, message in enumerate(self.station.work(task)):
-            if self.deaths and number == self.deaths[0]:
-                self.deaths.popleft()
-                self.station.stop(task.mark)
-                self.station.idle.wait()
-                raise Gone("was ended by the test")
-            yield message
-
-    def stop(self, mark):
-        self.station.stop(mark)
-
-    def end(self):
-        self.ended = True
-
-
-class Threads(Crew):
-    """Workers in this process; `deaths` are numbers of messages after which the next workers die."""
-
-    def __init__(self, size=2, deaths=(), unlike=None):
-        super().__init__(size)
-        self.tasks, self.deaths, self.begun, self.unlike = [], collections.deque(deaths), [], unlike
-
-    def _start(self, number, given):
-        worker = Here(given, self.tasks, self.deaths)
-        if number and self.unlike:
-            hello = worker.hello()
-            worker.hello = lambda: self.unlike(hello)
-        self.begun.append(worker)
-        return worker
 
 
 @pytest.fixture(scope="module")
@@ -152,23 +109,6 @@ def test_the_callback_is_called_by_the_driver(where, whole):
         run(where, SEEDS, executor=Threads(2), on_chunk=lambda progress: 1 / 0)
     with pytest.raises(Unfinished, match="The callback has ended it"):
         run(where, SEEDS, Layout(2, 1), executor=Threads(2), on_chunk=lambda progress: True)
-
-
-@pytest.mark.parametrize(
-    ("unlike", "sentence"),
-    [
-        (lambda hello: hello._replace(versions=hello.versions | {"jax": "0.1"}), "jax is .* and 0.1 on worker 2"),
-        (
-            lambda hello: hello._replace(site=dataclasses.replace(hello.site, device="H100")),
-            "device is cpu on the first worker and H100 on worker 2",
-        ),
-    ],
-)
-def test_workers_that_would_compute_other_bits_are_refused(where, unlike, sentence):
-    crew = Threads(2, unlike=unlike)
-    with pytest.raises(ConfigError, match=f"All workers must be the same: {sentence}"):
-        run(where, SEEDS, executor=crew)
-    assert all(worker.ended for worker in crew.begun)
 
 
 def test_an_error_in_a_worker_ends_the_command(where, monkeypatch):

@@ -21,6 +21,7 @@ from jfed.engine.version import ENGINE_VERSION
 from jfed.results.parts import Part
 from jfed.runner import host, memory
 from jfed.runner.batch import Host, compute_group
+from jfed.runner.identity import require_same
 from jfed.runner.leave import Leaving
 from jfed.runner.live import Live, Progress
 from jfed.runner.site import Site, here
@@ -223,6 +224,9 @@ class Station:
         with self._lock:
             self._leaving = Leaving(None)
             self._leaving.told = self._stopped == task.mark
+        for unit in task.units:
+            for run in {run.kind.id: run for run in unit.runs}.values():
+                require_same(run, unit.spec, unit.data_dir, self._site)
         devices = min(self._site.num_devices, len(task.units))
         folder = task.out if task.out is not None and (task.out / task.mark).exists() else None
         live = Live(tell, Leaving(None)) if task.live else None  # the driver calls the user's function
