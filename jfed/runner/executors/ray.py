@@ -1,6 +1,7 @@
 """Workers that are actors of Ray, on one machine or a cluster: each has some cores, or GPUs of its own."""
 
 import contextlib
+import importlib
 import logging
 import os
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,12 @@ from jfed.runner.executors.station import Failed, Hello, Message, Setup, Station
 WAITING_S = 60.0  # for a worker to start, until a line says what is waited for
 
 log = logging.getLogger("jfed")
+
+
+def _ray() -> Any:
+    """Return the package, which may not be installed: types are checked without it, too."""
+    importlib.import_module("ray.exceptions")
+    return importlib.import_module("ray")
 
 
 class Ray(Crew):
@@ -47,15 +54,13 @@ class Ray(Crew):
             whole = isinstance(number, int) and not isinstance(number, bool)
             require(whole and number >= least, f"{name} must be a whole number from {least} on, found {shown(number)}.")
         with extra("ray"):
-            import ray  # noqa: F401
+            _ray()
         super().__init__(workers)
         self._address, self._room = address, {"CPU": cpus} | ({"GPU": gpus} if gpus else {})
         self._environment, self._began = dict(runtime_env or {}), False
 
     def _open(self) -> None:
-        import ray
-        from ray.exceptions import RayError
-
+        ray = _ray()
         if not ray.is_initialized():
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # unless the user wants to send statistics
             os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what Ray will do by default
@@ -63,7 +68,7 @@ class Ray(Crew):
             try:
                 own: dict[str, Any] = {"include_dashboard": False} if where == "local" else {}
                 ray.init(where, logging_level=logging.ERROR, log_to_driver=False, **own)
-            except (RayError, ConnectionError, ValueError, RuntimeError, OSError) as error:
+            except (ray.exceptions.RayError, ConnectionError, ValueError, RuntimeError, OSError) as error:
                 told = str(error).strip().partition("\n")[0].rstrip(".")
                 raise ConfigError(f"Ray at {where} cannot be used: {told}.") from error
             self._began = True
@@ -76,8 +81,7 @@ class Ray(Crew):
         self._sharing = -(-self._size // len(nodes))
 
     def _close(self) -> None:
-        import ray
-
+        ray = _ray()
         if self._began:
             ray.shutdown()
             self._began = False
@@ -116,8 +120,7 @@ class _Actor:
     """A worker as an actor; see `Worker`."""
 
     def __init__(self, setup: Setup, room: Mapping[str, int], environment: Mapping[str, Any]) -> None:
-        import ray
-
+        ray = _ray()
         self._setup = setup
         self._seat: Any = (
             ray.remote(_Seat)
@@ -130,8 +133,7 @@ class _Actor:
 
     def hello(self) -> Hello:
         """Return what it is; see `Worker`."""
-        import ray
-
+        ray = _ray()
         asked = self._seat.hello.remote(self._setup)
         if not ray.wait([asked], timeout=WAITING_S)[0]:
             log.warning("Waiting for room on the Ray cluster.")
@@ -142,12 +144,11 @@ class _Actor:
 
     def work(self, task: Task) -> Iterator[Message]:
         """Yield the messages of a task; see `Worker`."""
-        from ray.exceptions import RayError
-
+        ray = _ray()
         try:
             for message in self._seat.work.options(num_returns="streaming").remote(task):
                 yield self._get(message)
-        except RayError as error:
+        except ray.exceptions.RayError as error:
             raise _gone(error) from None
 
     def stop(self, mark: str) -> None:
@@ -156,20 +157,17 @@ class _Actor:
 
     def end(self) -> None:
         """End it; see `Worker`."""
-        import ray
-
+        ray = _ray()
         with contextlib.suppress(Exception):  # it may be dead, or the cluster
             ray.kill(self._seat)
 
     def _get(self, what: Any) -> Any:
-        import ray
-        from ray.exceptions import RayError, RayTaskError
-
+        ray = _ray()
         try:
             return ray.get(what)
-        except RayTaskError as error:
+        except ray.exceptions.RayTaskError as error:
             raise ConfigError(f"A worker failed: {error.cause}") from error
-        except RayError as error:
+        except ray.exceptions.RayError as error:
             raise _gone(error) from None
 
 
