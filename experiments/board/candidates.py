@@ -1,0 +1,78 @@
+"""The settings that are tried for each scheme: the same number for every one.
+
+A scheme is a family of names: `e3cs-0`, `e3cs-0.5`, `e3cs-0.8` and `e3cs-inc` are E3CS with four settings of its own. A
+budget of 12 gives E3CS three client rates for each of its four settings, and Random, which has none, twelve rates.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import jfed
+from jfed import catalog
+from jfed.config import Config
+from jfed.core.errors import ConfigError, require, unknown
+from jfed.sweep import Point
+
+RATES = (0.01, 1.0)  # lowest and highest client rate
+BASELINE = "uniform"
+
+
+def families(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the schemes of the leaderboard, each with the names of its own settings; by default all but "best".
+
+    Args:
+        names: schemes, such as e3cs or uniform, or single settings, such as e3cs-0.5; none for all.
+
+    Raises:
+        ConfigError: a scheme is unknown.
+    """
+    known = {key: entry.name for key, entry in catalog.entries("selector").items()}
+    aliases = {alias for name in known.values() for alias in name.aliases}
+    found: dict[str, list[str]] = {}
+    for key, name in known.items():
+        own = [f"{name.name}-{x}" for x in name.examples]
+        if not name.number:
+            found |= {} if key in aliases else {key: [key]}
+        elif name.name in known:  # such as fedcs and fedcs-3: another rule, not another setting
+            found |= {one: [one] for one in own}
+        else:
+            found[name.name] = own
+    if not names:
+        return {family: own for family, own in found.items() if family != "best"}  # an allocation, not a scheme
+    chosen = {}
+    for name in dict.fromkeys((BASELINE, *names)):
+        if name in found:
+            chosen[name] = found[name]
+        else:
+            try:
+                chosen[catalog.canonical_name("selector", name)] = [name]
+            except ConfigError:
+                raise unknown("scheme", name, [*found]) from None
+    return chosen
+
+
+def rates(many: int) -> list[float]:
+    """Return client rates from the lowest to the highest, evenly on a logarithmic scale, with two digits each."""
+    low, high = RATES
+    found = np.geomspace(low, high, many) if many > 1 else [np.sqrt(low * high)]
+    return [float(f"{rate:.2g}") for rate in found]
+
+
+def candidates(base: Config, family: str, names: Sequence[str], budget: int) -> list[Point]:
+    """Return the points that are tried for a scheme in a problem: at most `budget`, and more than half of it.
+
+    Args:
+        base: the problem.
+        family: the scheme.
+        names: its settings.
+        budget: number of points.
+    """
+    require(budget >= len(names), f"{family} has {len(names)} settings: give a --budget of at least that many.")
+    points = []
+    for name in names:
+        for rate in rates(budget // len(names)):
+            scheme = {"selector": catalog.scheme(name), "training.algorithm.learning_rate": rate}
+            config = jfed.replace(base, scheme)
+            points.append(Point(config, {"method": family, "variant": name, "rate": rate}))
+    return points

@@ -1,0 +1,103 @@
+"""Tables and figures of the leaderboard, from its rows."""
+
+from dataclasses import replace
+
+import pandas as pd
+from rich.console import Console
+
+from experiments.board.candidates import BASELINE
+from experiments.board.problems import DATA, WORLDS
+from experiments.board.rows import LOWER, OUTCOMES
+from experiments.shared.common import Output, show
+from jfed.comparisons.across import across
+from jfed.comparisons.standings import Standings, standings
+from jfed.report.across import across_table
+from jfed.report.figures.standings import rank_intervals, winners_map
+from jfed.report.standings import standings_table
+from jfed.report.tables import Table
+
+PRIMARY = "final_accuracy"
+CELL = ["world", "data"]
+
+
+def write(runs: pd.DataFrame, alpha: float, output: Output, console: Console) -> None:
+    """Write the table of runs, the standings by each outcome, a table of each world, and figures.
+
+    Args:
+        runs: from `rows`, the chosen setting of each scheme in each problem on the reported seeds.
+        alpha: familywise error rate of each table.
+        output: the output folder.
+        console: where the main tables are shown.
+    """
+    output.runs(runs)
+    oracles = sorted(set(runs.scheme[runs.oracle]))
+    fair = runs[~runs.scheme.isin(oracles)]
+    title = f"{runs.world.nunique()} worlds, {runs.data.nunique()} data sets, {runs.seed.nunique()} seeds"
+    if fair.scheme.nunique() > 1:
+        found = {name: _standings(fair, name, alpha) for name in OUTCOMES}
+        for name, one in found.items():
+            table = standings_table(one, f"{OUTCOMES[name]} ({title})")
+            output.table(replace(table, notes=(*table.notes, *_notes(name, fair))), name)
+            if name == PRIMARY:
+                show(output.tables[-1], console)
+        overview = ranks_table(found, f"Mean ranks by every outcome ({title})")
+        output.table(overview, "overview")
+        show(overview, console)
+        output.figure(rank_intervals(found[PRIMARY], title, name=OUTCOMES[PRIMARY].lower()), "ranks")
+        picture = winners_map(found[PRIMARY], "data", "world", title, name=OUTCOMES[PRIMARY].lower())
+        output.figure(picture, "who_wins_where")
+    if oracles:
+        known = runs[runs.scheme.isin([BASELINE, *oracles])]
+        table = standings_table(_standings(known, PRIMARY, alpha), f"Schemes that know the world ({title})")
+        output.table(table, "oracles")
+    if runs.data.nunique() > 1:
+        for world, own in fair.groupby("world", sort=False):
+            known = across(own, PRIMARY, by="data", baseline=BASELINE, higher_is_better=True, alpha=alpha)
+            about = WORLDS[str(world)].about if str(world) in WORLDS else "a world of its own"
+            output.table(across_table(known, f"{OUTCOMES[PRIMARY]}, {world}: {about}"), f"world_{world}")
+
+
+def ranks_table(found: dict[str, Standings], title: str) -> Table:
+    """Return a table of the schemes' mean ranks by each outcome, in the order of the first one."""
+    order = [row.scheme for row in next(iter(found.values())).rows]
+    ranks = {name: {row.scheme: row for row in one.rows} for name, one in found.items()}
+    rows = [(scheme, *(f"{ranks[name][scheme].rank:.1f}" for name in found)) for scheme in order]
+    best = {name: min(own[scheme].rank for scheme in order) for name, own in ranks.items()}
+    bold = {
+        (i, j + 1) for i, scheme in enumerate(order) for j, name in enumerate(found)
+        if ranks[name][scheme].rank == best[name]
+    }  # fmt: skip
+    data = pd.DataFrame({"scheme": order} | {name: [own[s].rank for s in order] for name, own in ranks.items()})
+    notes = (
+        "Mean over worlds and data sets of a scheme's rank by its mean over seeds; 1 is best, and the best is bold. Of"
+        " times and energy the lowest is best, of all else the highest. Each outcome has a table with tests.",
+    )
+    words = {"final_accuracy": "final", "mean_accuracy": "mean", "worst_clients": "worst clients",
+             "rounds_to_target": "rounds", "seconds_to_target": "seconds", "energy_to_target": "energy",
+             "jain": "evenness"}  # fmt: skip
+    columns = ("scheme", *(words[name] for name in found))
+    return Table(title, columns, "l" + "r" * len(found), tuple(rows), notes, frozenset(bold), data)
+
+
+def _standings(runs: pd.DataFrame, name: str, alpha: float) -> Standings:
+    """Return the standings by an outcome; a run that never reached its target has the longest time of its problem."""
+    if name in LOWER:
+        limit = runs["num_rounds"] if name == "rounds_to_target" else runs[name.replace("_to_target", "")]
+        longest = limit.groupby([runs[column] for column in CELL]).transform("max")
+        runs = runs.assign(**{name: runs[name].where(runs[name] != float("inf"), longest)})
+    return standings(runs, name, CELL, baseline=BASELINE, higher_is_better=name not in LOWER, alpha=alpha)
+
+
+def _notes(name: str, runs: pd.DataFrame) -> tuple[str, ...]:
+    chosen = "Each scheme has in each problem the best of as many settings as every other, chosen on further seeds."
+    if name not in LOWER:
+        return (chosen,)
+    targets = ", ".join(f"{data} {100 * DATA[str(data)].target:g} %" for data in runs["data"].unique())
+    never = (runs[name] == float("inf")).groupby(runs["scheme"], sort=False).sum()
+    told = ", ".join(f"{scheme} {count}" for scheme, count in never.items() if count) or "none"
+    many = len(runs) // runs["scheme"].nunique()
+    return (
+        chosen,
+        f"Targets: {targets}. A run that never reached its target counts with the longest run of its problem; of {many}"
+        f" runs of each scheme these are: {told}.",
+    )

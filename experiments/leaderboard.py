@@ -1,0 +1,137 @@
+"""Which scheme in which world: all schemes in several worlds, on several data sets, each tuned with the same budget.
+
+For every problem (a world and a data set) each scheme tries as many settings as any other, on seeds of their own:
+client rates and settings of its own, such as E3CS's quota. The best one runs on further seeds, which are reported.
+`--preset quick` has five schemes, three worlds and two data sets, in minutes; `small` all schemes that jfed knows, six
+worlds and four data sets, in hours. Schemes of your own join with --load; nothing that is finished runs again.
+"""
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+from rich.console import Console
+
+import jfed
+from experiments.board import report
+from experiments.board.candidates import candidates, families
+from experiments.board.problems import DATA, WORLDS, problem
+from experiments.board.rows import rows
+from experiments.shared.common import Output, command
+from jfed.commands.seeds import Seeds, listed
+from jfed.comparisons.tuning import choose
+from jfed.core.errors import require
+from jfed.runner.executors.named import named
+from jfed.sweep import Point
+
+TUNING = 1_000_000  # the first tune seed: the others are small numbers
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Flags of the leaderboard; the preset gives their defaults.
+
+    Attributes:
+        preset: quick: five schemes, three worlds, two data sets; small: everything, 10 seeds; paper: 30 seeds and more
+            rounds.
+        out: folder of results, tables and figures; runs that are finished there are not run again.
+        schemes: schemes beside uniform, such as e3cs or e3cs-0.5; none for all that jfed knows, loaded ones included.
+        worlds: worlds of the leaderboard, or any that `jfed list` prints.
+        data: digits, digits-iid, synthetic, synthetic-iid, smartwatch.
+        seeds: number of reported seeds (30), or which ones (0 1 5, or 0:30).
+        tune_seeds: number of further seeds on which settings are chosen.
+        budget: number of settings that are tried for each scheme.
+        num_rounds: T.
+        share: k / K.
+        data_dir: folder of the official files; $JFED_DATA_DIR by default.
+        minutes: stop cleanly after this time; the same command resumes the work.
+        load: Python files with schemes or worlds of your own.
+        block_size: number of runs in a block; chosen by jfed by default.
+        on: what computes: here (this process), processes:4, or ray:workers=8.
+        alpha: familywise error rate of each table.
+    """
+
+    preset: Literal["quick", "small", "paper"]
+    out: Path
+    schemes: tuple[str, ...] = ()
+    worlds: tuple[str, ...] = tuple(WORLDS)
+    data: tuple[str, ...] = tuple(DATA)
+    seeds: Seeds = 10
+    tune_seeds: int = 2
+    budget: int = 8
+    num_rounds: int = 100
+    share: float = 0.2
+    data_dir: str | None = None
+    minutes: float | None = None
+    load: tuple[Path, ...] = ()
+    block_size: int | None = None
+    on: str = "here"
+    alpha: float = 0.05
+
+
+PRESETS = {
+    "quick": Settings(
+        preset="quick", out=Path("out/leaderboard_quick"), schemes=("pow-d", "e3cs-0.5", "round-robin", "fedcs"),
+        worlds=("volatility", "exchange", "wireless"), data=("digits", "synthetic"), seeds=5, budget=3, num_rounds=60,
+    ),
+    "small": Settings(preset="small", out=Path("out/leaderboard_small")),
+    "paper": Settings(
+        preset="paper", out=Path("out/leaderboard_paper"), seeds=30, tune_seeds=5, budget=12, num_rounds=500,
+    ),
+}  # fmt: skip
+
+
+def tried(settings: Settings) -> list[Point]:
+    """Return all settings of all schemes in all problems."""
+    for name in ("worlds", "data"):
+        require(len(getattr(settings, name)) > 0, f"Give at least one of --{name}.")
+    require(0 < settings.share <= 1, f"--share is k / K and lies in (0, 1], found {settings.share:g}.")
+    require(settings.tune_seeds >= 1, f"--tune-seeds must be at least 1, found {settings.tune_seeds}.")
+    chosen = families(settings.schemes)
+    found = []
+    for world in settings.worlds:
+        for data in settings.data:
+            base = problem(world, data, settings.num_rounds, settings.share)
+            for family, names in chosen.items():
+                for point in candidates(base, family, names, settings.budget):
+                    found.append(Point(point.config, {**point.coords, "world": world, "data": data}))
+    return found
+
+
+def best_of(every: list[Point], runs: pd.DataFrame) -> list[Point]:
+    """Return the chosen setting of each scheme in each problem: the one of the best mean on the tune seeds."""
+    names = ("world", "data", "method", "variant", "rate")
+    by_name = {tuple(point.coords[name] for name in names): point for point in every}
+    found = []
+    for (world, data), own in runs.groupby(["world", "data"], sort=False):
+        for scheme, best in choose(own, "final_accuracy", ("variant", "rate")).chosen.items():
+            found.append(by_name[str(world), str(data), scheme, best["variant"], best["rate"]])
+    return found
+
+
+def main(settings: Settings) -> None:
+    """Compute the missing runs, then write tables and figures."""
+    console, output = Console(), Output(settings.out)
+    every, seeds = tried(settings), listed(settings.seeds)
+    seconds = None if settings.minutes is None else 60 * settings.minutes
+    layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
+    tune = range(TUNING, TUNING + settings.tune_seeds)
+    require(not set(tune) & set(seeds), f"Seeds from {TUNING} on are those on which settings are chosen.")
+
+    with named(settings.on) or contextlib.nullcontext() as place:
+
+        def run(points: list[Point], own: Iterable[int]) -> pd.DataFrame:
+            how = {"layout": layout, "data_dir": settings.data_dir, "executor": place}
+            return rows(jfed.run(points, own, out=settings.out, **how))
+
+        chosen = best_of(every, run(every, tune))
+        runs = run(chosen, seeds)
+    report.write(runs, settings.alpha, output, console)
+    output.tell(console)
+
+
+if __name__ == "__main__":
+    command(main, PRESETS)
