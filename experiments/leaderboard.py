@@ -7,11 +7,12 @@ worlds and four data sets, in hours. Schemes of your own join with --load; nothi
 """
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 
@@ -106,10 +107,17 @@ def best_of(every: list[Point], runs: pd.DataFrame) -> list[Point]:
     names = ("world", "data", "method", "variant", "rate")
     by_name = {tuple(point.coords[name] for name in names): point for point in every}
     found = []
-    for (world, data), own in runs.groupby(["world", "data"], sort=False):
+    problems: Any = runs.groupby(["world", "data"], sort=False)
+    for (world, data), own in problems:
         for scheme, best in choose(own, "final_accuracy", ("variant", "rate")).chosen.items():
             found.append(by_name[str(world), str(data), scheme, best["variant"], best["rate"]])
     return found
+
+
+def in_order(runs: pd.DataFrame, orders: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Return the rows with worlds and data sets in the given orders; schemes and seeds stay as they are."""
+    places = [[order.index(name) for name in runs[column]] for column, order in orders.items()]
+    return runs.iloc[np.lexsort(places[::-1])]
 
 
 def main(settings: Settings) -> None:
@@ -129,7 +137,7 @@ def main(settings: Settings) -> None:
 
         chosen = best_of(every, run(every, tune))
         runs = run(chosen, seeds)
-    report.write(runs, settings.alpha, output, console)
+    report.write(in_order(runs, {"world": settings.worlds, "data": settings.data}), settings.alpha, output, console)
     output.tell(console)
 
 

@@ -46,9 +46,10 @@ def families(names: Sequence[str]) -> dict[str, list[str]]:
             chosen[name] = found[name]
         else:
             try:
-                chosen[catalog.canonical_name("selector", name)] = [name]
+                own = catalog.canonical_name("selector", name)
             except ConfigError:
                 raise unknown("scheme", name, [*found]) from None
+            chosen[own] = [own]
     return chosen
 
 

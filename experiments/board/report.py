@@ -1,6 +1,7 @@
 """Tables and figures of the leaderboard, from its rows."""
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
@@ -18,13 +19,14 @@ from jfed.report.tables import Table
 
 PRIMARY = "final_accuracy"
 CELL = ["world", "data"]
+WORDS = {"world": "world", "data": "data set", "seed": "seed"}
 
 
-def write(runs: pd.DataFrame, alpha: float, output: Output, console: Console) -> None:
+def write(runs: Any, alpha: float, output: Output, console: Console) -> None:
     """Write the table of runs, the standings by each outcome, a table of each world, and figures.
 
     Args:
-        runs: from `rows`, the chosen setting of each scheme in each problem on the reported seeds.
+        runs: data frame from `rows`, the chosen setting of each scheme in each problem on the reported seeds.
         alpha: familywise error rate of each table.
         output: the output folder.
         console: where the main tables are shown.
@@ -32,7 +34,7 @@ def write(runs: pd.DataFrame, alpha: float, output: Output, console: Console) ->
     output.runs(runs)
     oracles = sorted(set(runs.scheme[runs.oracle]))
     fair = runs[~runs.scheme.isin(oracles)]
-    title = f"{runs.world.nunique()} worlds, {runs.data.nunique()} data sets, {runs.seed.nunique()} seeds"
+    title = ", ".join(_many(runs[column].nunique(), word) for column, word in WORDS.items())
     if fair.scheme.nunique() > 1:
         found = {name: _standings(fair, name, alpha) for name in OUTCOMES}
         for name, one in found.items():
@@ -79,7 +81,7 @@ def ranks_table(found: dict[str, Standings], title: str) -> Table:
     return Table(title, columns, "l" + "r" * len(found), tuple(rows), notes, frozenset(bold), data)
 
 
-def _standings(runs: pd.DataFrame, name: str, alpha: float) -> Standings:
+def _standings(runs: Any, name: str, alpha: float) -> Standings:
     """Return the standings by an outcome; a run that never reached its target has the longest time of its problem."""
     if name in LOWER:
         limit = runs["num_rounds"] if name == "rounds_to_target" else runs[name.replace("_to_target", "")]
@@ -88,7 +90,7 @@ def _standings(runs: pd.DataFrame, name: str, alpha: float) -> Standings:
     return standings(runs, name, CELL, baseline=BASELINE, higher_is_better=name not in LOWER, alpha=alpha)
 
 
-def _notes(name: str, runs: pd.DataFrame) -> tuple[str, ...]:
+def _notes(name: str, runs: Any) -> tuple[str, ...]:
     chosen = "Each scheme has in each problem the best of as many settings as every other, chosen on further seeds."
     if name not in LOWER:
         return (chosen,)
@@ -101,3 +103,7 @@ def _notes(name: str, runs: pd.DataFrame) -> tuple[str, ...]:
         f"Targets: {targets}. A run that never reached its target counts with the longest run of its problem; of {many}"
         f" runs of each scheme these are: {told}.",
     )
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -7,6 +7,7 @@ two schemes is tested for further levels of all factors (`jfed.stats.crossed`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -194,10 +195,10 @@ def _grid(
             raise ValueError(f"the frame has no column {column!r}; there are {', '.join(map(str, frame.columns))}")
     schemes = list(dict.fromkeys(frame["scheme"].astype(str)))
     levels = [list(dict.fromkeys(frame[name])) for name in names]
-    places = [frame["scheme"].astype(str).map({x: i for i, x in enumerate(schemes)})]
-    places += [frame[name].map({x: i for i, x in enumerate(own)}) for name, own in zip(names, levels, strict=True)]
+    columns: list[Any] = [frame["scheme"].astype(str), *(frame[name] for name in names)]
     shape = (len(schemes), *map(len, levels))
-    index = np.ravel_multi_index([np.asarray(place) for place in places], shape)
+    places = [_places(column, own) for column, own in zip(columns, [schemes, *levels], strict=True)]
+    index = np.ravel_multi_index(places, shape)
     counts = np.bincount(index, minlength=int(np.prod(shape)))
     if (counts != 1).any():
         at = np.unravel_index(int(np.flatnonzero(counts != 1)[0]), shape)
@@ -208,6 +209,11 @@ def _grid(
     scores.flat[index] = frame[metric].to_numpy(dtype=float, na_value=np.nan)
     failed = [int((~np.isfinite(own)).sum()) for own in scores]
     return scores, schemes, levels, failed
+
+
+def _places(column: Any, levels: list) -> np.ndarray:
+    known = {level: i for i, level in enumerate(levels)}
+    return np.array([known[value] for value in column], int)
 
 
 def _filled(better: np.ndarray, metric: str) -> np.ndarray:

@@ -52,14 +52,14 @@ def _rank(row: Standing) -> tuple[str, str, str, str]:
 
 def _notes(found: Standings, level: str) -> tuple[str, ...]:
     better = "higher" if found.higher_is_better else "lower"
-    sizes = " x ".join(f"{many} {name}{'' if name == 'data' or many == 1 else 's'}" for name, many in found.factors)
+    sizes = " x ".join(f"{many} of {name}" for name, many in found.factors)
     cells = 1
     for _, many in found.factors[:-1]:
         cells *= many
     others = len(found.rows) - 1
     drawn = " and ".join([", ".join(name for name, _ in found.factors[:-1]), found.factors[-1][0]])
     notes = [
-        f"Metric: {found.metric} ({better} is better), over {sizes}, paired by seed. Difference: scheme minus"
+        f"Metric: {found.metric} ({better} is better), over {sizes}, all combined. Difference: scheme minus"
         f" {found.baseline}, mean over all of them.",
         f"p, the simultaneous {level} interval and the verdict are for further levels of every factor ({drawn}) like"
         f" these, which are crossed random effects; Holm's correction over {others} comparisons.",

@@ -1,5 +1,7 @@
 """Figures of standings: mean ranks with their intervals, and a map of who wins where."""
 
+from typing import Any
+
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
@@ -61,7 +63,8 @@ def winners_map(found: Standings, along: str, down: str, title: str, *, name: st
     words = [[""] * len(columns) for _ in rows]
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
-            own = found.cells[(found.cells[down] == row) & (found.cells[along] == column)].sort_values("rank")
+            here: Any = found.cells[(found.cells[down] == row) & (found.cells[along] == column)]
+            own = here.sort_values("rank")
             means = dict(zip(own["scheme"], own["mean"], strict=True))
             gain = own["mean"].iloc[0] - means[found.baseline]
             lead[i, j] = gain if found.higher_is_better else -gain
