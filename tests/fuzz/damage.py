@@ -15,7 +15,7 @@ from jfed.core.errors import ConfigError
 from jfed.results.sealed import Damaged
 
 PACKAGE = Path(jfed.__file__).parent
-EXAMPLES = int(os.environ.get("JFED_FUZZ_EXAMPLES", "9000"))  # of each test: some ten minutes for all of them
+EXAMPLES = int(os.environ.get("JFED_FUZZ_EXAMPLES", "2500"))  # of each test and lap: some ten minutes for all
 HUGE = (0, 1, 0x7F, 0xFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 
 
