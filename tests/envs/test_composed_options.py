@@ -1,4 +1,4 @@
-"""Options of composed worlds: names of parts, dotted paths, sweeps, classes, a part of one's own, and what is refused."""
+"""Options of composed worlds: names of parts, dotted paths, sweeps, classes, a part of one's own, and refusals."""
 
 import jax
 import numpy as np

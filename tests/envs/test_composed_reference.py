@@ -40,7 +40,7 @@ def test_partial_work_of_shocked_drifting_clients(seed):
     step_s, exchange_s, drift = np.array([0.1, 0.3]), np.array([0.4]), 0.15
     world = composed.Options(
         Markov(tuple(pi), (memory,)), Shocks(tuple(rates), shock, 3), Drift(drift), "success",
-        Tempo(tuple(step_s), tuple(exchange_s), sigma), Deadline(deadline_s, partial=True), Joules((0.5,), (1e-3,), 100.0),
+        Tempo(tuple(step_s), tuple(exchange_s), sigma), Deadline(deadline_s, True), Joules((0.5,), (1e-3,), 100.0),
     )  # fmt: skip
     selected, steps = cohorts(seed)
     start, (_, seen, outcome) = walk(world, selected, steps, SIZES, seed)

@@ -39,7 +39,7 @@ def lags(on, h):
 
 def test_markov_clients_have_their_share_memory_and_runs():
     pi, memory = np.array([0.2, 0.5, 0.8]), np.array([0.7, -0.2, 0.0])
-    on, chance = ons(Markov(tuple(pi), tuple(memory)), 3, 60, 1500)
+    on, chance = ons(Markov(tuple(pi), tuple(memory)), 3, 60, 4000)
     np.testing.assert_allclose(on[:, 0].mean(0), pi, atol=0.05)  # from the first round on
     np.testing.assert_allclose(on[:, -1].mean(0), pi, atol=0.05)
     for h in (1, 2, 3):
@@ -51,7 +51,7 @@ def test_markov_clients_have_their_share_memory_and_runs():
         run, which = np.nonzero(starts[..., i])
         lengths = np.array([np.argmin(np.append(on[r, t + 1 :, i], False)) for r, t in zip(run, which, strict=True)])
         for n in (1, 2, 4):  # geometric, of mean 1 / p10
-            assert (lengths == n).mean() == pytest.approx((1 - down[i]) ** (n - 1) * down[i], abs=0.015)
+            assert (lengths == n).mean() == pytest.approx((1 - down[i]) ** (n - 1) * down[i], abs=0.02)
 
 
 def test_markov_clients_at_the_ends_of_memory():
@@ -74,14 +74,14 @@ def test_gilbert_elliott_has_both_error_rates():
 
 
 def test_days_are_waves_around_the_mean():
-    on, chance = ons(Diurnal((0.5, 0.3), 0.25, period=12, zones=1), 4, 24, 300)
+    on, chance = ons(Diurnal((0.5, 0.3), 0.25, period=12.0, zones=1), 4, 24, 300)
     np.testing.assert_allclose(chance[:, :12].mean(1)[:, :2], [[0.5, 0.3]] * 300, atol=1e-5)
     np.testing.assert_allclose(chance[:, :12], chance[:, 12:], atol=1e-5)
     np.testing.assert_allclose(chance[..., 0] - 0.5, chance[..., 1] - 0.3, atol=1e-5)  # one day for all
     np.testing.assert_allclose(chance.max(1)[:, 0], 0.75, atol=0.01)
     np.testing.assert_allclose((on - chance).mean((0, 1)), 0, atol=0.03)
     np.testing.assert_allclose(chance[:, 0].mean(0), [0.5, 0.3, 0.5, 0.3], atol=0.06)  # any hour may be the first
-    apart = ons(Diurnal((0.5,), 0.5, period=10, zones=2, wave="square"), 4, 20, 20)[0]
+    apart = ons(Diurnal((0.5,), 0.5, period=10.0, zones=2, wave="square"), 4, 20, 20)[0]
     assert (apart[..., 0] == apart[..., 2]).all() and (apart[..., 0] != apart[..., 1]).all()  # day here, night there
     assert (apart[:, :10].sum(1) == 5).all()
     own = ons(Diurnal(), 4, 1, 200)[1]
@@ -205,7 +205,7 @@ def test_the_oracle_knows_who_will_be_in_time(partial):
     nobody, steps = np.zeros((rounds, 6), bool), np.full((rounds, 6), 2)
     _, (_, seen, outcome) = walk(world, nobody, steps, np.ones(6), 3)
     rate = seen.oracle.success_rate[1]
-    assert (seen.oracle.success_rate[1:] == rate).all() and rate.min() < 0.5
+    assert (seen.oracle.success_rate[1:] == rate).all() and rate.min() < 0.6
     np.testing.assert_allclose(outcome.succeeded[1:].mean(0), rate, atol=0.03)
     slack = 0.15 if partial else 0.02  # whole steps end before the deadline, and the oracle thinks of it
     np.testing.assert_allclose(outcome.latency_s[1:].mean(0), seen.oracle.latency_s[1], atol=slack)
