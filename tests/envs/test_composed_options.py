@@ -14,6 +14,7 @@ from jfed.core.options import static_half
 from jfed.core.types import Dims
 from jfed.envs import composed
 from jfed.envs.composed import Coins, Cyclic, Deadline, Diurnal, First, Jump, LogNormal, Markov, Pareto, Shocks, Swap
+from jfed.envs.parts import base
 from jfed.runner import identity, specs, units
 from jfed.runner.units import Layout
 
@@ -64,9 +65,9 @@ def test_parts_have_names():
     with pytest.raises(ConfigError, match=r"unknown part availability 'markow' \(did you mean 'markov'"):
         jfed.replace(BASE, {"environment.availability": "markow"})
     with pytest.raises(ConfigError, match=r"The part change must be a name or options on jfed\.ChangeOptions"):
-        composed.Options(change=Markov())  # type: ignore[arg-type]
+        base.found(Markov(), base.ChangeOptions, "part change")
     with pytest.raises(ConfigError, match="must be options, not their class"):
-        composed.Options(change=Jump)  # type: ignore[arg-type]
+        base.found(Jump, base.ChangeOptions, "part change")
     with pytest.raises(ConfigError, match=r"part change cannot be read from a file"):
         composed.Options(change="file.csv")
 
@@ -84,7 +85,7 @@ def test_numbers_of_parts_are_swept_in_one_program():
     axes = {
         "environment.availability.swing": [0.1, 0.2],
         "environment.speed.correlation": [-0.5, 0.5],
-        "environment.waiting.deadline_s": [1, 2.5],
+        "environment.waiting.deadline_s": [1.0, 2.5],
     }
     points = jfed.product([jfed.Point(config, {"method": "uniform"})], axes)
     assert len({unit.group for unit in units.plan(points, [0], Layout(block_size=8))}) == 1

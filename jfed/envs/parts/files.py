@@ -29,7 +29,7 @@ class Columns:
     lines: np.ndarray
     word: str
 
-    def at(self, row: int) -> str:
+    def at(self, row: Any) -> str:
         """Return the place of a row in words."""
         return f"{self.path}, {self.word} {self.lines[row]}"
 
