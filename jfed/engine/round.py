@@ -35,7 +35,8 @@ class Record(NamedTuple):
         num_selected: clients in the cohort.
         num_succeeded: clients of the cohort that returned.
         expected_succeeded: sum_i p_i x_i, the expectation of `num_succeeded` over the draw of the cohort, as in
-            the regret of E3CS (Definition 2); NaN for a scheme without inclusion probabilities.
+            the regret of E3CS (Definition 2), whether or not the server uses all that return; NaN for a scheme without
+            inclusion probabilities.
         num_probed: clients asked for a loss.
         num_steps: local SGD steps done, without those that only evaluate a model.
         round_time_s: longest wait for a client of the cohort; `Outcome.idle_s` without a cohort.

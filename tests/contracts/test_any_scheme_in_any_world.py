@@ -56,8 +56,10 @@ def program(name):
 
 
 # Each scheme has one world, and those that differ in numbers only share it and its program; other pairs are slow.
-HOMES = dict(zip(dict.fromkeys(map(program, ALONE)), itertools.cycle(WORLDS), strict=False))
-HOMES |= {program(name): world for name, world in EMPTY.items()}
+OWN = {program(name): world for name, world in EMPTY.items()}
+OTHERS = [one for one in dict.fromkeys(map(program, ALONE)) if one not in OWN]
+TAKEN_LAST = sorted(WORLDS, key=lambda world: world in EMPTY.values())  # so that each world is a home
+HOMES = OWN | dict(zip(OTHERS, itertools.cycle(TAKEN_LAST), strict=False))
 
 
 def pairs(names, worlds):
