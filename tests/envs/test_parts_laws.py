@@ -30,6 +30,8 @@ from jfed.envs.composed import (
     Tempo,
 )
 
+pytestmark = pytest.mark.check
+
 
 def lags(on, h):
     """Return each client's correlation of a round with the h-th one before it, over seeds and rounds."""
