@@ -17,7 +17,7 @@ from jfed.runner.units import Layout, plan
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "schemes.md"
 MARKS = ("<!-- schemes: written by python -m tools.schemes -->", "<!-- end of schemes -->")
-WORLDS = catalog.names("environment")
+WORLDS = [kind.called()[0].name for kind in catalog.members("environment")]  # one of each class
 EXAMPLES = {"dirichlet": "10"}
 BASE = jfed.Config(num_clients=40, cohort_size=8, num_rounds=500)
 TRAINING = jfed.Training(samples_per_client=35, test_set="official", test_fraction=0.0)

@@ -97,7 +97,7 @@ class EnvironmentBench(WalkBench):
     def cases(self) -> dict[str, Visit]:
         """A run, one with another cohort, and one with another key."""
         few = np.isin(np.arange(K), FEW)
-        run = Visit(0, self.params, few, np.full(K, 2, np.int32))
+        run = Visit(0, self.params, few, np.ones(K, np.int32))  # a step, which an oracle assumes in round 1
         return {"run": run, "another cohort": run._replace(selected=few[::-1]), "another key": run._replace(seed=1)}
 
     def trace(self, case: Visit) -> Shapes:
@@ -167,6 +167,11 @@ def shaped(bench: EnvironmentBench) -> None:
         "observe must fill in view.oracle, as in view._replace(oracle=jfed.Oracle(success_rate, latency_s)); only"
         " schemes that declare needs_oracle see it.",
     )
+    wanted |= {
+        f"outcome.{name}": (getattr(outcome, name), (K,), dtype)
+        for name, dtype in (("steps", jnp.int32), ("used", jnp.bool_))
+        if getattr(outcome, name) is not None
+    }
     wanted |= {f"view.oracle.{name}": (getattr(view.oracle, name), (K,), float_) for name in Oracle._fields}
     for name, (x, shape, dtype) in wanted.items():
         found = (getattr(x, "shape", None), getattr(x, "dtype", None))

@@ -32,6 +32,16 @@ def static(default: Any) -> Any:
     return dataclasses.field(default=default, metadata=STATIC)
 
 
+def part(default: Any) -> Any:
+    """Return a dataclass field that holds the options of a part, which have static and dynamic fields of their own."""
+    return dataclasses.field(default=default, metadata=STATIC | {"part": True})
+
+
+def parts(kind: Any) -> tuple[str, ...]:
+    """Return the names of the fields of options, or of their class, that hold the options of a part."""
+    return tuple(f.name for f in dataclasses.fields(kind) if f.metadata.get("part", False))
+
+
 def is_static(field: dataclasses.Field[Any]) -> bool:
     """Return whether a field was declared with `static`."""
     return bool(field.metadata.get("static", False))
@@ -168,7 +178,7 @@ class Static:
 
     Attributes:
         kind: class of the options.
-        fields: names and values of its static fields.
+        fields: names and values of its static fields; of a part its own static half.
     """
 
     kind: type[Any]
@@ -178,8 +188,9 @@ class Static:
     def options(self) -> Any:
         """Return options whose static fields can be read; reading a dynamic field raises `ConfigError`."""
         made = object.__new__(_only_static(self.kind))
+        own = parts(self.kind)
         for name, value in self.fields:
-            object.__setattr__(made, name, value)
+            object.__setattr__(made, name, value.options if name in own else value)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -194,6 +205,8 @@ def static_half(options: Any) -> Static:
         ConfigError: a static field is not hashable, so that it cannot identify a program.
     """
     fields = tuple((f.name, getattr(options, f.name)) for f in dataclasses.fields(options) if is_static(f))
+    own = parts(options)
+    fields = tuple((name, static_half(value) if name in own else value) for name, value in fields)
     for name, value in fields:
         try:
             hash(value)

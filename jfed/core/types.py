@@ -166,12 +166,22 @@ class Outcome(NamedTuple):
         latency_s: time that the server would wait for a client.
         idle_s: duration of a round without a cohort.
         costs: costs of each client; None for a world that states none: the latency is then the cost of the exchange.
+        steps: most local steps for which a client has time; None: all that are planned.
+        used: whether the server uses the model of a client of the cohort that returns, such as one of the first; it may
+            depend on the cohort, which `succeeded` must not. None: it uses all.
     """
 
     succeeded: Bool[Array, " clients"]
     latency_s: Float[Array, " clients"]
     idle_s: Float[Array, ""]
     costs: Costs | None = None
+    steps: Int[Array, " clients"] | None = None
+    used: Bool[Array, " clients"] | None = None
+
+    def returned(self, selected: Bool[Array, "*runs clients"]) -> Bool[Array, "*runs clients"]:
+        """Return which of the selected clients return a model that the server uses."""
+        came = selected & self.succeeded
+        return came if self.used is None else came & self.used
 
 
 class Estimates(NamedTuple):

@@ -35,7 +35,8 @@ class Record(NamedTuple):
         num_selected: clients in the cohort.
         num_succeeded: clients of the cohort that returned.
         expected_succeeded: sum_i p_i x_i, the expectation of `num_succeeded` over the draw of the cohort, as in
-            the regret of E3CS (Definition 2); NaN for a scheme without inclusion probabilities.
+            the regret of E3CS (Definition 2), whether or not the server uses all that return; NaN for a scheme without
+            inclusion probabilities.
         num_probed: clients asked for a loss.
         num_steps: local SGD steps done, without those that only evaluate a model.
         round_time_s: longest wait for a client of the cohort; `Outcome.idle_s` without a cohort.
@@ -173,6 +174,8 @@ def make_choose(spec: Spec) -> Callable[..., tuple[RunState, Cohort, Plan, Outco
         cohort = cohort._replace(selected=cohort.selected & ending.goes_on(ended))
         key = prng.at(keys.environment, t, 1)
         world, outcome = parts.environment.respond(key, state.environment, params.environment, view, cohort, plan)
+        if outcome.steps is not None:
+            plan = plan._replace(steps=jnp.minimum(plan.steps, outcome.steps))
         chosen = ending.while_it_lasts(ended, chosen, state.selector)
         state = state._replace(environment=world, selector=chosen, controller=controlled, ended_round=ended)
         return state, cohort, plan, outcome
@@ -190,7 +193,7 @@ def make_learn(spec: Spec) -> Callable[..., tuple[RunState, Record]]:
         params: RunParams, state: RunState, view: View, cohort: Cohort, plan: Plan, outcome: Outcome,
         trained: Trained, t: Array,
     ) -> tuple[RunState, Record]:  # fmt: skip
-        returned = cohort.selected & outcome.succeeded
+        returned = outcome.returned(cohort.selected)
         waited = jnp.where(cohort.selected, outcome.latency_s, 0.0)
         nothing = jnp.zeros((1, spec.dims.num_clients))
         costs = outcome.costs or Costs(step=nothing, exchange=outcome.latency_s[None])
@@ -275,7 +278,7 @@ def make_round(spec: Spec) -> Round:
         if train is not None:
             assert isinstance(data, Data) and state.broken_round is not None
             # A client that does not return is not trained: its model is lost, and nothing else of it is kept.
-            returned: Bool[Array, "runs clients"] = cohort.selected & outcome.succeeded
+            returned: Bool[Array, "runs clients"] = outcome.returned(cohort.selected)
             # Neither is a client of a broken run, whose model stays broken.
             plan = plan._replace(steps=jnp.where(state.broken_round[:, None] == 0, plan.steps, 0))
             state, trained = train(keys, params, state, data, Now(t, cohort, returned, plan))

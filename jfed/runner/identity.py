@@ -13,6 +13,7 @@ from jfed import config as configs
 from jfed.config import Config
 from jfed.core import code, prng
 from jfed.core.errors import ConfigError
+from jfed.core.options import parts
 from jfed.engine.spec import Spec, build
 from jfed.engine.version import ENGINE_VERSION
 from jfed.results import alike
@@ -66,6 +67,8 @@ def kind_of(config: Config, spec: Spec, data_dir: str | None, site: Site) -> Kin
     training = config.training
     members = {room: getattr(config, room) for room in ("selector", "environment", "controller")}
     digests = {room: code.digest(type(options)) for room, options in members.items()}
+    for room, options in members.items():
+        digests |= {f"{room}.{name}": code.digest(type(getattr(options, name))) for name in parts(options)}
     if training is not None:
         digests |= {room: code.digest(type(getattr(training, room))) for room in ("dataset", "model", "algorithm")}
         digests["partition"] = code.module_digest("jfed.data.partition")

@@ -14,14 +14,17 @@ from jfed.core.errors import ConfigError
 from jfed.core.options import static_half
 from jfed.core.types import Dims
 from jfed.engine import simulate
-from jfed.envs import volatility, wireless
+from jfed.envs import composed, volatility, wireless
 from jfed.selectors import cs_ucb_q, rbcs_f
 
 pytestmark = pytest.mark.check
 
 K, SIZE, T = 8, 2, 4
 BASE = jfed.Config(num_clients=K, cohort_size=SIZE, num_rounds=T)
-WORLDS = {name: catalog.find("environment", name) for name in catalog.names("environment")} | {
+# Of the ready-made combinations of parts, those whose parts differ; the others are checked by themselves.
+COMBINED = ("composed", "markov", "jumping", "heavy-tails", "over-selection", "phones")
+SINGLE = [n for n in catalog.names("environment") if not isinstance(catalog.find("environment", n), composed.Options)]
+WORLDS = {name: catalog.find("environment", name) for name in (*SINGLE, *COMBINED)} | {
     "volatility": volatility.Options(availability=0.75),
     "wireless": wireless.Options(availability=0.75, model_bits=5e4),
 }
@@ -53,8 +56,10 @@ def program(name):
 
 
 # Each scheme has one world, and those that differ in numbers only share it and its program; other pairs are slow.
-HOMES = dict(zip(dict.fromkeys(map(program, ALONE)), itertools.cycle(WORLDS), strict=False))
-HOMES |= {program(name): world for name, world in EMPTY.items()}
+OWN = {program(name): world for name, world in EMPTY.items()}
+OTHERS = [one for one in dict.fromkeys(map(program, ALONE)) if one not in OWN]
+TAKEN_LAST = sorted(WORLDS, key=lambda world: world in EMPTY.values())  # so that each world is a home
+HOMES = OWN | dict(zip(OTHERS, itertools.cycle(TAKEN_LAST), strict=False))
 
 
 def pairs(names, worlds):
@@ -87,7 +92,8 @@ def test_nothing_is_forgotten():
     """Every selector has a name, every name with a number an example, every scheme and world a pair."""
     assert {type(catalog.scheme(name)) for name in NAMES} == set(catalog.members("selector"))
     assert all(entry.name.examples for entry in catalog.entries("selector").values() if entry.name.number)
-    assert set(WORLDS) == set(catalog.names("environment")) == set(HOMES.values())
+    assert set(WORLDS) == set(HOMES.values()) <= set(catalog.names("environment"))
+    assert {type(world) for world in WORLDS.values()} == set(catalog.members("environment"))
     assert set(EMPTY.values()) == set(IDLE_S)
     assert {"pow-d", "local-accuracy"} <= set(NEED_TRAINING) and {"uniform", "cs-ucb-best", "rpow-d"} <= set(ALONE)
 

@@ -93,7 +93,8 @@ def test_all_rules_hold(field, name):
 def test_a_world_goes_its_own_way_in_every_round(name):
     (_, seen, first), (_, _, second), (_, _, third) = bench("environment", name).walked.values()
     np.testing.assert_array_equal(first.succeeded, second.succeeded)
-    if name != "exchange":  # there, clients that took part in the last round are faster in this one
+    # In one, clients that took part in the last round are faster; in the other, a round ends with the first to return.
+    if name not in ("exchange", "over-selection"):
         np.testing.assert_array_equal(first.latency_s, second.latency_s)
     assert (first.succeeded != third.succeeded).any() or (first.latency_s != third.latency_s).any()
     assert (first.latency_s > 0).all() and (seen.oracle.latency_s > 0).all()
