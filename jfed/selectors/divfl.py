@@ -116,7 +116,8 @@ def greedy(
             left = ops.smallest(prng.uniform(prng.at(key, 1, i), n), looks, left)
         reached = jnp.where(rows[:, None], jnp.minimum(nearest[:, None], distance), 0.0)
         cost = jnp.where(left, ops.total(reached), jnp.inf)  # G(S + j) for each j
-        tied = left & (cost <= fold(jnp.minimum, cost))
+        # Two clients that are nearest to each other tie; their costs are added up in different orders.
+        tied = left & (cost <= fold(jnp.minimum, cost) * (1 + 16 * jnp.finfo(cost.dtype).eps))
         best = jnp.argmin(jnp.where(tied, tie_break, 2.0))
         takes = (i < many) & jnp.any(left)
         chosen = chosen | (takes & (jnp.arange(n) == best))
