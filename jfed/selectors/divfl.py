@@ -19,12 +19,15 @@ max(k, `share` of the candidates) of the remaining candidates, drawn at random.
   first, in a random order, until each has (a client that never returns is tried again and again). G counts the known
   clients with images, and candidates are the available ones of these.
 - Clients without images have no part in G, and are selected last.
-- Ties are broken at random; the paper's code takes the first.
-- Models are averaged as `Training.average_over` says, as in the paper's code; the theory weighs a client of S by the
-  number of clients that it stands for.
+- Ties are broken at random.
+
+*Reading of the average.* Models are averaged as `Training.average_over` says. The public code takes the mean over S by
+numbers of images, which is `"selected"` where all return; the theory weighs a client of S by the number of clients that
+it stands for.
 
 *Costs.* Each round computes the distances of all pairs and k times a sum over them: K^2 (dimensions + k) operations and
-a table of K^2 numbers for each run, nothing at K = 100, but 400 MB and seconds at K = 10,000.
+a table of K^2 numbers for each run: 0.2 ms of one core at K = 100 and k = 20; in proportion, 2 s and 400 MB at
+K = 10,000.
 """
 
 from dataclasses import dataclass

@@ -25,7 +25,8 @@ and are biased.
   norm was 0, and the update stays unbiased though the norms are old. 0 gives the published p of the norms at hand.
 - Clients that are away or have no images have p = 0 (if no available client has images, all of them count as if they
   had one image); n counts the others, and m is at most n. If all u are 0, p is m / n.
-- The size of a cohort is random, with mean m; it may be empty, or hold all available clients.
+- The size of a cohort is random, with mean m; it may be empty, or hold all available clients, and so a program has room
+  for all.
 - The public code stops its iterations when a factor is at most 1, as here, where it changes nothing.
 """
 

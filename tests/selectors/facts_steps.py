@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from stepping import Rounds, on_device, view
 
+from jfed.algorithms import deadline
 from jfed.core.interfaces import Selector
 from jfed.core.types import Cohort, Facts, Feedback
 
@@ -80,8 +81,12 @@ def cohorts(selector: Selector, params: Any, state: Any, num_samples: Any, draws
 
 
 def is_unbiased(cohort: Cohort, num_samples: Any, updates: Any) -> bool:
-    """Return whether the mean over draws of sum_i p_i importance_i D_i is sum_i p_i D_i, within 4.5 standard errors."""
-    share = np.asarray(num_samples) / np.sum(num_samples)
-    each = (share * cohort.importance * cohort.selected) @ updates
+    """Return whether the engine's unscaled average has the mean sum_i p_i D_i, within 4.5 standard errors."""
+    assert cohort.importance is not None
+    numbers = jnp.asarray(num_samples)
+    one = functools.partial(deadline.share, "unscaled", numbers)
+    shares = np.asarray(jax.vmap(lambda who, factor: one(who, who, factor))(cohort.selected, cohort.importance))
+    each = np.where(cohort.selected, shares, 0.0) @ updates
     error = each.std(0) / np.sqrt(len(each))
-    return bool((np.abs(each.mean(0) - share @ updates) < 4.5 * error + 1e-6).all() and (error > 0).any())
+    mean = np.asarray(num_samples) / np.sum(num_samples) @ updates
+    return bool((np.abs(each.mean(0) - mean) < 4.5 * error + 1e-6).all() and (error > 0).any())
