@@ -68,16 +68,20 @@ def walk(selector: Selector, params: Any, num_samples: Any, events: Told, seed: 
     return jax.tree.map(np.asarray, found)
 
 
-def cohorts(selector: Selector, params: Any, state: Any, num_samples: Any, draws: int) -> Cohort:
-    """Return the cohorts that a scheme draws from one state with all clients available; leading axis draws."""
-    numbers = jnp.asarray(num_samples, jnp.int32)
-    seen = view(jnp.int32(1), 1, Rounds(jnp.ones(numbers.shape, bool), num_samples=numbers))
+@functools.partial(jax.jit, static_argnums=(0, 4))
+def _cohorts(selector: Selector, params: Any, state: Any, num_samples: Any, draws: int) -> Cohort:
+    seen = view(jnp.int32(1), 1, Rounds(jnp.ones(num_samples.shape, bool), num_samples=num_samples))
+    keys = jax.random.split(jax.random.key(1), draws)
+    return jax.vmap(lambda key: selector.select(key, state, params, seen)[1])(keys)
 
-    @jax.jit
-    def all_(keys: Any) -> Cohort:
-        return jax.vmap(lambda key: selector.select(key, state, on_device(params), seen)[1])(keys)
 
-    return jax.tree.map(np.asarray, all_(jax.random.split(jax.random.key(1), draws)))
+def cohorts(selector: Selector, params: Any, state: Any, num_samples: Any, draws: int = 4000) -> Cohort:
+    """Return the cohorts that a scheme draws from one state with all clients available; leading axis draws.
+
+    Each selector and number of draws compiles a program.
+    """
+    found = _cohorts(selector, on_device(params), on_device(state), jnp.asarray(num_samples, jnp.int32), draws)
+    return jax.tree.map(np.asarray, found)
 
 
 def is_unbiased(cohort: Cohort, num_samples: Any, updates: Any) -> bool:

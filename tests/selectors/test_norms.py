@@ -73,7 +73,7 @@ def test_importance_sampling_beside_the_reference(seed, k, uniform, sizes):
 def test_updates_are_unbiased_though_norms_are_wrong():
     rng = np.random.default_rng(3)
     updates, old = rng.normal(size=(K, 4)), norms.State(jnp.asarray(rng.uniform(0, 2, K), jnp.float32).at[0].set(0.0))
-    many = cohorts(SELECTORS["importance"], IMPORTANCE.params(Problem(K, 3, 1)), old, SIZES, 8000)
+    many = cohorts(SELECTORS["importance"], IMPORTANCE.params(Problem(K, 3, 1)), old, SIZES)
     assert many.selected[:, 0].any() and not many.selected[:, SIZES == 0].any()
     assert is_unbiased(many, SIZES, updates)
 
@@ -97,7 +97,7 @@ def test_draws_are_even_where_no_norm_is_known_or_all_draws_are_uniform():
         (IMPORTANCE, norms.State(jnp.zeros(K))),
         (norms.Options(form="importance", uniform=1.0), norms.State(jnp.arange(8.0))),
     ):
-        one = cohorts(SELECTORS["importance"], options.params(Problem(K, 3, 1)), state, even, 2)
+        one = cohorts(SELECTORS["importance"], options.params(Problem(K, 3, 1)), state, even)
         np.testing.assert_allclose(one.inclusion, 1 - (7 / 8) ** 3, rtol=1e-5)
 
 

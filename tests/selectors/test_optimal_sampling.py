@@ -101,7 +101,7 @@ def test_updates_are_unbiased_though_norms_are_wrong(form):
     rng = np.random.default_rng(2)
     updates, old = rng.normal(size=(K, 4)), State(jnp.asarray(rng.uniform(0, 2, K), jnp.float32).at[0].set(0.0))
     options = optimal_sampling.Options(form=form)
-    many = cohorts(SELECTORS[form], options.params(Problem(K, 3, 1)), old, SIZES, 8000)
+    many = cohorts(SELECTORS[form], options.params(Problem(K, 3, 1)), old, SIZES)
     assert many.selected[:, 0].any() and not many.selected[:, SIZES == 0].any()
     assert is_unbiased(many, SIZES, updates)
     if form == "exact":
@@ -111,7 +111,7 @@ def test_updates_are_unbiased_though_norms_are_wrong(form):
 def test_equal_norms_and_sizes_are_a_fair_coin_and_large_cohorts_are_everybody():
     for k, p in ((3, 3 / 8), (K, 1.0)):
         params = optimal_sampling.Options().params(Problem(K, k, 1))
-        one = cohorts(SELECTORS["exact"], params, State.first(K), [4] * K, 3)
+        one = cohorts(SELECTORS["exact"], params, State.first(K), [4] * K)
         np.testing.assert_allclose(one.inclusion, p, rtol=1e-6)
     assert one.selected.all()
 
