@@ -43,7 +43,8 @@ NO_PROMISE = {"cs-ucb-q-0.001": cs_ucb_q.Options(quota=0.0), "rbcs-f-20": rbcs_f
 
 
 def asks(name):
-    return catalog.scheme(name).make(Dims(K, K)).probe is not None
+    selector = catalog.scheme(name).make(Dims(K, K))
+    return selector.probe is not None or bool(selector.wants)
 
 
 NAMES = catalog.names("selector")
@@ -113,9 +114,10 @@ def test_a_pair_runs(name, world):
 
 
 @pytest.mark.parametrize("name", NEED_TRAINING)
-def test_schemes_that_ask_for_a_loss_need_training(name):
+def test_schemes_that_ask_for_a_loss_or_for_facts_need_training(name):
     for world in WORLDS:
-        with pytest.raises(ConfigError, match="asks clients for their loss, which a selection-only run does not have"):
+        sentence = "(asks clients for their loss|of the clients' training), which a selection-only run does not have"
+        with pytest.raises(ConfigError, match=sentence):
             run([point(name, world)], [0], LAYOUT)
 
 
@@ -125,7 +127,8 @@ def test_schemes_that_ask_for_a_loss_need_training(name):
 def test_with_training_they_run_too(name, world):
     training = jfed.Training(samples_per_client=20, batch_size=8, test_set="official")
     results = run([point(name, world, training=training)], [0], LAYOUT)
-    assert np.isfinite(results["test_accuracy"].values).all() and (results["num_probed"].values > 0).any()
+    assert np.isfinite(results["test_accuracy"].values).all() and results["num_selected"].values.any()
+    assert (results["num_probed"].values > 0).any() == (catalog.scheme(name).make(Dims(K, K)).probe is not None)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,18 @@ from jfed.contracts.finding import findings
 from jfed.contracts.scheme import SelectorBench
 from jfed.contracts.selectors import RULES
 from jfed.core.types import Dims, Problem, View
-from jfed.selectors import cs_ucb, e3cs, eiffel, fedcs, pow_d, rbcs_f
+from jfed.selectors import (
+    clustered_similarity,
+    cs_ucb,
+    divfl,
+    e3cs,
+    eiffel,
+    fedcs,
+    norms,
+    optimal_sampling,
+    pow_d,
+    rbcs_f,
+)
 
 pytestmark = pytest.mark.check
 
@@ -29,7 +40,14 @@ VARIANTS: dict[str, Any] = PLAIN | {
     "cs-ucb truncated": cs_ucb.Options(bonus="truncated"),
     "cs-ucb best": cs_ucb.Options(estimate="truth"),
     "fedcs deadline": fedcs.Options(rule="deadline", deadline_s=9.0, limited=True),
+    "clustered-similarity pairs": clustered_similarity.Options(tree="pairs", measure="distance"),
+    "divfl-stochastic": divfl.Options(search="stochastic"),
+    "norm-importance": norms.Options(form="importance"),
+    "optimal-sampling-approximate": optimal_sampling.Options(form="approximate"),
 }
+# Of k draws some may be of one client; and coins may all fall on one side.
+DRAWS = {"clustered-size", "clustered-similarity", "clustered-similarity pairs", "norm-importance"}
+COINS = {"optimal-sampling", "optimal-sampling-approximate"}
 VARIANTS["eiffel"] = eiffel.Options(budget=4.0)  # half of it is enough for any client
 VARIANTS["rbcs-f"] = rbcs_f.Options(beta=0.1)  # a promise that k = 1 of 8 clients can keep
 SLOW = {"frequencies", "one trace"}  # test_any_scheme_in_any_world.py shows the latter, too
@@ -63,6 +81,10 @@ def test_exactly_k_are_selected(variant):
         k = K if variant in ("everybody", "agnostic") else one.size(name)
         if variant == "eiffel":  # it spends a budget instead
             assert ((counts >= np.minimum(here, 1)) & (counts <= here)).all() and (counts[1:] < K).all()
+        elif variant in DRAWS:
+            assert ((counts >= np.minimum(here, 1)) & (counts <= np.minimum(k, here))).all()
+        elif variant in COINS:
+            assert (counts <= here).all()
         elif one.member.probe is None or name not in ("losses are NaN", "no client has images"):
             np.testing.assert_array_equal(counts, np.minimum(k, here))
 
@@ -70,7 +92,7 @@ def test_exactly_k_are_selected(variant):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_inclusion_probabilities_sum_to_the_cohort(variant):
     for seen in bench(variant).walked.values():
-        if not np.isnan(seen.cohort.inclusion).all():
+        if variant not in DRAWS | COINS and not np.isnan(seen.cohort.inclusion).all():
             np.testing.assert_allclose(seen.cohort.inclusion.sum(-1), seen.cohort.selected.sum(-1), rtol=1e-3)
 
 
