@@ -92,6 +92,7 @@ def test_limits_are_uniform_selection(settings):
     assert (abs(selected.mean(0) - 1 / 3) < 4 * np.sqrt(2 / 9 / 2000)).all()
 
 
+@pytest.mark.check
 def test_losses_of_training_need_no_facts():
     options = active.Options(loss="training")
     selector = options.make(Dims(K, K))
