@@ -13,7 +13,7 @@ from jfed.contracts.finding import findings
 from jfed.contracts.scheme import SelectorBench
 from jfed.contracts.selectors import RULES
 from jfed.core.types import Dims, Problem, View
-from jfed.selectors import cs_ucb, e3cs, eiffel, fedcs, pow_d, rbcs_f
+from jfed.selectors import cs_ucb, e3cs, eiffel, f3ast, fedcs, pow_d, rbcs_f
 
 pytestmark = pytest.mark.check
 
@@ -28,6 +28,7 @@ VARIANTS: dict[str, Any] = PLAIN | {
     "rbcs-f true": rbcs_f.Options(beta=0.1, estimate="truth"),
     "cs-ucb truncated": cs_ucb.Options(bonus="truncated"),
     "cs-ucb best": cs_ucb.Options(estimate="truth"),
+    "f3ast corrected": f3ast.Options(form="corrected"),
     "fedcs deadline": fedcs.Options(rule="deadline", deadline_s=9.0, limited=True),
 }
 VARIANTS["eiffel"] = eiffel.Options(budget=4.0)  # half of it is enough for any client
