@@ -257,8 +257,8 @@ SCHEDULES = {
 }
 # Runs of one program, which differ in dynamic settings; the reading; the reference.
 CASES = {
-    "fedavg": ([local_sgd.Options(RATE, schedule=HALVED, clip=0.7), local_sgd.Options(RATE, 0.0, schedule="cosine", clip=0.7)],
-               "selected", Plain),
+    "fedavg": ([local_sgd.Options(RATE, schedule=HALVED, clip=0.7),
+                local_sgd.Options(RATE, 0.0, schedule="cosine", clip=0.7)], "selected", Plain),
     "mifa": ([mifa.Options(RATE, schedule=HALVED), mifa.Options(RATE, schedule="inverse")], "all", Memory),
     "fedvarp": ([fedvarp.Options(RATE, schedule=HALVED), fedvarp.Options(RATE, server_rate=0.5, schedule="cosine")],
                 "returned", Memory),
@@ -273,7 +273,8 @@ CASES = {
     "scaffold": ([scaffold.Options(RATE, schedule=HALVED), scaffold.Options(RATE, server_rate=0.5, schedule="cosine")],
                  "returned", Scaffold),
     "scaffold-i": ([scaffold.Options(RATE, option="I")] * 2, "all", Scaffold),
-    "fednova": ([fednova.Options(RATE, schedule=HALVED), fednova.Options(RATE, 0.0, 2.0, schedule="inverse")], "all", Nova),
+    "fednova": ([fednova.Options(RATE, schedule=HALVED),
+                 fednova.Options(RATE, momentum=0.0, prox=2.0, schedule="inverse")], "all", Nova),
 }  # fmt: skip
 
 
