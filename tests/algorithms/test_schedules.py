@@ -3,18 +3,21 @@
 import dataclasses
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from quadratics import Clients, run
 from reference import away as ref
+from support import Stepper
 
 import jfed
 from jfed import catalog
 from jfed.algorithms import fedavgm, fedopt, local_sgd
 from jfed.algorithms.schedules import clipped, factors
 from jfed.core.types import Dims, Problem
+from jfed.runner.units import Layout
 
 FORMS = {
     "exponential-0.9": ("exponential", 0.9),
@@ -122,3 +125,32 @@ def test_servers_follow_a_schedule_of_their_own():
     third = 0.25 * (2 - first - second / (v**0.5 + 1))
     steps = [first, second / (v**0.5 + 1), 0.1 * third / ((v + third**2) ** 0.5 + 1)]
     np.testing.assert_allclose(models[:, 0], np.cumsum(steps), rtol=1e-5)
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("name", ["feddyn", "mifa"])
+def test_lanes_agree_on_scheduled_rates_and_clipped_gradients(name):
+    options = dataclasses.replace(
+        catalog.find("algorithm", name), learning_rate=0.3, schedule="step-0.5-1", clip=0.5, momentum=0.5
+    )
+    config = jfed.Config(
+        num_clients=6,
+        cohort_size=4,
+        num_rounds=4,
+        eval_every=4,
+        selector="uniform",
+        training=jfed.Training(samples_per_client=(20, 13, 9, 1, 0, 20), batch_size=8, algorithm=options),
+    )
+    found = []
+    for lane in ("sequential", "vmapped"):
+        layout = Layout(block_size=1, chunk_rounds=1, record_selected=True, lane=lane)
+        stepper = Stepper([jfed.Point(config, {"run": 0})], [3], layout)
+        start = stepper.host().weights
+        for t in range(1, 5):
+            stepper.step(t)
+        found.append(stepper.host())
+    chex.assert_trees_all_close(found[0].weights, found[1].weights, rtol=1e-4, atol=1e-6)
+    chex.assert_trees_all_close(found[0].clients, found[1].clients, rtol=1e-3, atol=1e-5)
+    assert (
+        max(np.abs(a - b).max() for a, b in zip(*map(jax.tree.leaves, (start, found[0].weights)), strict=True)) > 0.01
+    )
