@@ -20,10 +20,11 @@ A client that comes back after rounds without it compares with the w_i of its ow
 - `average="models"` is the sum of shares times models, for shares that do not add up to 1: Eiffel's line 13 as printed,
   with `Training.average_over="unscaled"`. The default adds shares times moves to the global model, which is the same
   where shares add up to 1.
+- The learning rate may follow a schedule, of which adaptive tau knows nothing: it computes with `learning_rate`.
 """
 
+import functools
 from dataclasses import dataclass
-from math import inf
 from typing import Literal, NamedTuple
 
 import jax
@@ -31,12 +32,12 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt32
 
+from jfed.algorithms.schedules import SteppingOptions, clipped, scaled
 from jfed.algorithms.vectors import average, norm, normalised
 from jfed.core import ops
-from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
 from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received, Report
-from jfed.core.members import AlgorithmOptions, Name
+from jfed.core.members import Name
 from jfed.core.options import as_arrays, static
 from jfed.core.rarely import rarely
 from jfed.core.types import Dims, Estimates, Problem, Weights
@@ -51,9 +52,11 @@ class Params(NamedTuple):
 
     Attributes:
         learning_rate: of the local steps.
+        schedule: factor of the learning rate in each round; None: 1.
     """
 
     learning_rate: Float[Array, ""]
+    schedule: Float[Array, " rounds"] | None = None
 
 
 class Own(NamedTuple):
@@ -111,7 +114,7 @@ def slopes(
 
 
 @dataclass(frozen=True)
-class Options(AlgorithmOptions):
+class Options(SteppingOptions):
     """Settings of SGD with estimates.
 
     Attributes:
@@ -126,9 +129,8 @@ class Options(AlgorithmOptions):
 
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""
-        rate = float(self.learning_rate)
-        require(0 < rate < inf, f"The learning rate must be positive and finite, found {rate:g}.")
-        return as_arrays(Params, learning_rate=rate)
+        rates = self.rates(problem)
+        return as_arrays(functools.partial(Params, schedule=rates.schedule), learning_rate=rates.learning_rate)
 
     def make(self, dims: Dims, loss: Loss) -> Algorithm:
         """Return the algorithm."""
@@ -183,6 +185,7 @@ class Options(AlgorithmOptions):
                 return jax.value_and_grad(loss)(local.weights, *at(own.order, number, data))
 
             value, gradient = lax.cond(local.step == 0, lambda: (local.estimates.loss, local.gradient), descend)
+            gradient = clipped(gradient, self.clip)
             moved = jax.tree.map(lambda w, g: w - params.learning_rate * g, local.weights, gradient)
             return local._replace(own=own, step=local.step + 1, weights=moved, loss=local.loss + value)
 
@@ -211,4 +214,6 @@ class Options(AlgorithmOptions):
                 moved = jax.tree.map(lambda new, old: new - rest * old, moved, weights)
             return Aggregated(moved, None, answers.reports._replace(estimates=estimates))
 
-        return Algorithm(start, step, finish, aggregate, remember=remember, estimates=True, costly=True)
+        return Algorithm(
+            start, step, finish, aggregate, remember=remember, at_round=scaled, estimates=True, costly=True
+        )

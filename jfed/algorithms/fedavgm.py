@@ -18,6 +18,7 @@ over the clients that returned.
 - In a round in which no client returns, neither v nor w changes.
 """
 
+import functools
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
@@ -29,6 +30,7 @@ from jax import Array
 from jaxtyping import Float, PRNGKeyArray
 
 from jfed.algorithms import local_sgd
+from jfed.algorithms.schedules import Schedule, factors
 from jfed.algorithms.vectors import average
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
@@ -56,10 +58,12 @@ class ServerParams(NamedTuple):
     Attributes:
         eta: learning rate.
         beta: momentum factor.
+        schedule: factor of eta in each round; None: 1.
     """
 
     eta: Float[Array, ""]
     beta: Float[Array, ""]
+    schedule: Float[Array, " rounds"] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class Options(local_sgd.LocalOptions):
     Attributes:
         momentum: of a client's own steps, as in FedAvg.
         server_rate: eta_g.
+        server_schedule: factor of eta_g in each round, as for `schedule`.
         beta: factor of the server's momentum.
     """
 
@@ -76,6 +81,7 @@ class Options(local_sgd.LocalOptions):
 
     momentum: float = 0.0
     server_rate: float = 1.0
+    server_schedule: Schedule = "constant"
     beta: float = 0.9
 
     def params(self, problem: Problem) -> Params:
@@ -83,7 +89,9 @@ class Options(local_sgd.LocalOptions):
         rate, beta = float(self.server_rate), float(self.beta)
         require(0 < rate < inf, f"The server's learning rate must be positive and finite, found {rate:g}.")
         require(0 <= beta < 1, f"FedAvgM's beta must lie in [0, 1), found {beta:g}.")
-        return Params(self.local_params(), as_arrays(ServerParams, eta=rate, beta=beta))
+        schedule = factors(self.server_schedule, problem.num_rounds)
+        server = as_arrays(functools.partial(ServerParams, schedule=schedule), eta=rate, beta=beta)
+        return Params(self.local_params(problem), server)
 
     def make(self, dims: Dims, loss: Loss) -> Algorithm:
         """Return the algorithm."""

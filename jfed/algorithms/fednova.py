@@ -80,7 +80,7 @@ class Options(local_sgd.LocalOptions):
 
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""
-        return self.local_params()
+        return self.local_params(problem)
 
     def make(self, dims: Dims, loss: Loss) -> Algorithm:
         """Return the algorithm."""
@@ -109,4 +109,4 @@ class Options(local_sgd.LocalOptions):
             moved = jax.tree.map(lambda w, d: w + effective * d, weights, mean)
             return Aggregated(moved, server, answers.reports)
 
-        return Algorithm(start, step, finish, aggregate)
+        return plain._replace(start=start, step=step, finish=finish, aggregate=aggregate)

@@ -24,6 +24,7 @@ counts as an update of 0: Delta_t is smaller, for which m_t / sqrt(v_t) makes up
 moments nor the model change.
 """
 
+import functools
 from dataclasses import dataclass
 from math import inf
 from typing import Literal, NamedTuple
@@ -34,6 +35,7 @@ from jax import Array
 from jaxtyping import Float, PRNGKeyArray
 
 from jfed.algorithms import local_sgd
+from jfed.algorithms.schedules import Schedule, factors
 from jfed.algorithms.vectors import average, zeros
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
@@ -65,12 +67,14 @@ class ServerParams(NamedTuple):
         beta_1: decay of m.
         beta_2: decay of v.
         tau: adaptivity.
+        schedule: factor of eta in each round; None: 1.
     """
 
     eta: Float[Array, ""]
     beta_1: Float[Array, ""]
     beta_2: Float[Array, ""]
     tau: Float[Array, ""]
+    schedule: Float[Array, " rounds"] | None = None
 
 
 class Moments(NamedTuple):
@@ -103,6 +107,7 @@ class Options(local_sgd.LocalOptions):
         momentum: of a client's own steps, as in FedAvg; the paper has none.
         rule: adagrad, adam or yogi.
         server_rate: eta.
+        server_schedule: factor of eta in each round, as for `schedule`.
         beta_1: decay of m; None: 0.9, or 0 for FedAdagrad, as in the paper's experiments.
         beta_2: decay of v; not used by FedAdagrad.
         tau: adaptivity.
@@ -117,6 +122,7 @@ class Options(local_sgd.LocalOptions):
     momentum: float = 0.0
     rule: Rule = static("adam")
     server_rate: float = 0.01
+    server_schedule: Schedule = "constant"
     beta_1: float | None = None
     beta_2: float = 0.99
     tau: float = 1e-3
@@ -129,8 +135,11 @@ class Options(local_sgd.LocalOptions):
         for name, beta in (("beta_1", beta_1), ("beta_2", beta_2)):
             require(0 <= beta < 1, f"The server's {name} must lie in [0, 1), found {beta:g}.")
         require(0 < tau < inf, f"The server's tau must be positive and finite, found {tau:g}.")
-        server = as_arrays(ServerParams, eta=rate, beta_1=beta_1, beta_2=beta_2, tau=tau)
-        return Params(self.local_params(), server)
+        schedule = factors(self.server_schedule, problem.num_rounds)
+        server = as_arrays(
+            functools.partial(ServerParams, schedule=schedule), eta=rate, beta_1=beta_1, beta_2=beta_2, tau=tau
+        )
+        return Params(self.local_params(problem), server)
 
     def make(self, dims: Dims, loss: Loss) -> Algorithm:
         """Return the algorithm."""
@@ -139,7 +148,7 @@ class Options(local_sgd.LocalOptions):
             return Moments(zeros(weights), jax.tree.map(lambda w: jnp.full_like(w, params.server.tau**2), weights))
 
         def aggregate(server: Moments, weights: Weights, params: Params, answers: Answers) -> Aggregated:
-            eta, beta_1, beta_2, tau = params.server
+            eta, beta_1, beta_2, tau, _ = params.server
             delta = average(answers.moves, answers.share, answers.returned)
             m = jax.tree.map(lambda m, d: beta_1 * m + (1 - beta_1) * d, server.m, delta)  # Algorithm 2, m_t
             v = jax.tree.map(lambda v, d: second_moment(self.rule, v, d, beta_2), server.v, delta)

@@ -12,10 +12,13 @@ T. Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020. As
   is the mean over these.
 - Weights are averaged as w_t + sum_i share_i (w_i - w_t), which is Algorithm 1, lines 9 and 10 of E3CS with the
   global model standing in for missing clients, and leaves w_t bit for bit where no client returns.
+- The learning rate may follow a schedule and gradients may be clipped (`schedules`); FedProx's term is clipped with
+  the gradient of the loss.
 
 Algorithms that differ on the server alone (`fedavgm`, `fedopt`) take their clients from here through `with_server`.
 """
 
+import functools
 from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
@@ -26,12 +29,13 @@ import optax
 from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
+from jfed.algorithms.schedules import SteppingOptions, clipped, scaled
 from jfed.algorithms.vectors import average
 from jfed.core import ops
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
 from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received, Report
-from jfed.core.members import AlgorithmOptions, Name
+from jfed.core.members import Name
 from jfed.core.options import as_arrays
 from jfed.core.rarely import rarely
 from jfed.core.types import Dims, Problem, Weights
@@ -44,11 +48,13 @@ class Params(NamedTuple):
         learning_rate: of the local steps.
         momentum: of the local steps.
         prox: mu of FedProx.
+        schedule: factor of the learning rate in each round; None: 1.
     """
 
     learning_rate: Float[Array, ""]
     momentum: Float[Array, ""]
     prox: Float[Array, ""]
+    schedule: Float[Array, " rounds"] | None = None
 
 
 class Local(NamedTuple):
@@ -61,6 +67,7 @@ class Local(NamedTuple):
         weights: local weights.
         optimizer: optax state.
         loss: sum of minibatch losses so far.
+        drift: added to each gradient; None: nothing.
     """
 
     key: PRNGKeyArray
@@ -69,10 +76,11 @@ class Local(NamedTuple):
     weights: Weights
     optimizer: optax.OptState
     loss: Float[Array, ""]
+    drift: Weights | None = None
 
 
 @dataclass(frozen=True)
-class LocalOptions(AlgorithmOptions):
+class LocalOptions(SteppingOptions):
     """Settings of the local steps. The defaults are those of E3CS (Table I).
 
     Attributes:
@@ -85,13 +93,14 @@ class LocalOptions(AlgorithmOptions):
     momentum: float = 0.9
     prox: float = 0.0
 
-    def local_params(self) -> Params:
+    def local_params(self, problem: Problem) -> Params:
         """Return these options as arrays, after checking them."""
-        rate, momentum, prox = (float(x) for x in (self.learning_rate, self.momentum, self.prox))
-        require(0 < rate < inf, f"The learning rate must be positive and finite, found {rate:g}.")
+        momentum, prox = float(self.momentum), float(self.prox)
+        rates = self.rates(problem)
         require(0 <= momentum < 1, f"Momentum must lie in [0, 1), found {momentum:g}.")
         require(0 <= prox < inf, f"FedProx's coefficient must be finite and not negative, found {prox:g}.")
-        return as_arrays(Params, learning_rate=rate, momentum=momentum, prox=prox)
+        params = functools.partial(Params, schedule=rates.schedule)
+        return as_arrays(params, learning_rate=rates.learning_rate, momentum=momentum, prox=prox)
 
     def local_sgd(self, dims: Dims, loss: Loss) -> Algorithm:
         """Return FedAvg for a loss, which is the mean over the real images of a batch."""
@@ -118,9 +127,12 @@ class LocalOptions(AlgorithmOptions):
 
             value, gradient = jax.value_and_grad(objective)(local.weights)
             gradient = jax.tree.map(lambda g, w, w_t: g + params.prox * (w - w_t), gradient, local.weights, weights)
+            if local.drift is not None:
+                gradient = jax.tree.map(jnp.add, gradient, local.drift)
+            gradient = clipped(gradient, self.clip)
             change, state = optimizer(params).update(gradient, local.optimizer)
             moved = optax.apply_updates(local.weights, change)
-            return Local(local.key, local.step + 1, order, moved, state, local.loss + value)
+            return Local(local.key, local.step + 1, order, moved, state, local.loss + value, local.drift)
 
         def finish(local: Local, weights: Weights, params: Params) -> Answer:
             mean = jnp.where(local.step > 0, local.loss / local.step, jnp.nan)
@@ -130,7 +142,7 @@ class LocalOptions(AlgorithmOptions):
             mean = average(answers.moves, answers.share, answers.returned)
             return Aggregated(jax.tree.map(jnp.add, weights, mean), None, answers.reports)
 
-        return Algorithm(start, step, finish, aggregate)
+        return Algorithm(start, step, finish, aggregate, at_round=scaled)
 
 
 @dataclass(frozen=True)
@@ -141,7 +153,7 @@ class Options(LocalOptions):
 
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""
-        return self.local_params()
+        return self.local_params(problem)
 
     def make(self, dims: Dims, loss: Loss) -> Algorithm:
         """Return the algorithm."""
@@ -173,14 +185,20 @@ def with_server(clients: Algorithm, init: Any, aggregate: Any) -> Algorithm:
     """Return an algorithm that has the clients of another one and a server with a state of its own.
 
     Args:
-        clients: the other algorithm; its params are `params.clients` of the new one's.
+        clients: the other algorithm; its params are `params.clients` of the new one's. `params.server.eta` follows
+            `params.server.schedule`.
         init: of the new algorithm.
         aggregate: of the new algorithm.
     """
+
+    def at_round(params: Any, t: Int[Array, ""]) -> Any:
+        return params._replace(clients=scaled(params.clients, t), server=scaled(params.server, t, "eta"))
+
     return clients._replace(
         start=lambda key, received, params, data: clients.start(key, received, params.clients, data),
         step=lambda local, weights, params, data: clients.step(local, weights, params.clients, data),
         finish=lambda local, weights, params: clients.finish(local, weights, params.clients),
         aggregate=aggregate,
         init=init,
+        at_round=at_round,
     )

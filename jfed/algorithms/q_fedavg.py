@@ -11,7 +11,7 @@ client k; w_k: model at which its steps end.
 
 *Departures.* As in the public code, 1e-10 is added to each loss, and all clients that return count the same, whatever
 their images and `Training.average_over`; q = 0 is the plain mean of their models. Eiffel uses q = 1.5. The evaluation
-of F_k is not charged to a budget.
+of F_k is not charged to a budget. With a schedule of the learning rate, L is that of the round.
 """
 
 import functools
@@ -25,12 +25,13 @@ from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed.algorithms import estimating
+from jfed.algorithms.schedules import SteppingOptions, scaled
 from jfed.algorithms.vectors import average, norm
 from jfed.algorithms.whole import mean_over
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
 from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received
-from jfed.core.members import AlgorithmOptions, Name
+from jfed.core.members import Name
 from jfed.core.options import as_arrays
 from jfed.core.types import Dims, Problem, Weights
 
@@ -72,7 +73,7 @@ def step_length(q: Array, lipschitz: Array, loss: Array, square: Array) -> Array
 
 
 @dataclass(frozen=True)
-class Options(AlgorithmOptions):
+class Options(SteppingOptions):
     """Settings of q-FedAvg.
 
     Attributes:
@@ -88,13 +89,13 @@ class Options(AlgorithmOptions):
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""
         q = float(self.q)
-        steps = estimating.Options(self.learning_rate).params(problem)
+        steps = estimating.Options(self.learning_rate, schedule=self.schedule, clip=self.clip).params(problem)
         require(0 <= q < inf, f"q-FedAvg's q must be finite and not negative, found {q:g}.")
         return as_arrays(functools.partial(Params, steps), q=q)
 
     def make(self, dims: Dims, loss: Loss) -> Algorithm:
         """Return the algorithm."""
-        plain = estimating.Options().make(dims, loss)
+        plain = estimating.Options(clip=self.clip).make(dims, loss)
 
         def start(key: PRNGKeyArray, received: Received, params: Params, data: ClientData) -> Local:
             whole = mean_over(data, lambda *batch: loss(received.weights, *batch))
@@ -117,4 +118,7 @@ class Options(AlgorithmOptions):
             factor = lipschitz * loss**params.q / jnp.where(total > 0, total, 1.0)
             return estimated._replace(weights=jax.tree.map(jnp.add, weights, average(answers.moves, factor, returned)))
 
-        return plain._replace(start=start, step=step, finish=finish, aggregate=aggregate)
+        def at_round(params: Params, t: Int[Array, ""]) -> Params:
+            return params._replace(steps=scaled(params.steps, t))
+
+        return plain._replace(start=start, step=step, finish=finish, aggregate=aggregate, at_round=at_round)

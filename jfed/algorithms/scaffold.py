@@ -19,9 +19,11 @@ paper's mean is "returned", for clients of equal size, and under "all" a client 
 The controls count the same for all, as printed, whatever the shares.
 
 *Departures.* A client that returns without having made a step, because it has no images, keeps its c_i. Minibatches
-are those of FedAvg: all images in a new order in each epoch. Local steps have no momentum.
+are those of FedAvg: all images in a new order in each epoch. Local steps have no momentum. Where gradients are
+clipped (`schedules`), g_i - c_i + c is.
 """
 
+import functools
 from dataclasses import dataclass
 from math import inf
 from typing import Literal, NamedTuple
@@ -32,12 +34,13 @@ from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
 from jfed.algorithms.local_sgd import minibatch
+from jfed.algorithms.schedules import Schedule, SteppingOptions, clipped, factors, scaled
 from jfed.algorithms.vectors import average, zeros
 from jfed.algorithms.whole import mean_over
 from jfed.core.errors import require
 from jfed.core.interfaces import Algorithm, Loss
 from jfed.core.learning import Aggregated, Answer, Answers, ClientData, Received, Report
-from jfed.core.members import AlgorithmOptions, Name
+from jfed.core.members import Name
 from jfed.core.options import as_arrays, static
 from jfed.core.types import Dims, Problem, Weights
 
@@ -48,10 +51,14 @@ class Params(NamedTuple):
     Attributes:
         learning_rate: eta_l.
         server_rate: eta_g.
+        schedule: factor of eta_l in each round; None: 1.
+        server_schedule: factor of eta_g in each round; None: 1.
     """
 
     learning_rate: Float[Array, ""]
     server_rate: Float[Array, ""]
+    schedule: Float[Array, " rounds"] | None = None
+    server_schedule: Float[Array, " rounds"] | None = None
 
 
 class Local(NamedTuple):
@@ -79,12 +86,13 @@ class Local(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Options(AlgorithmOptions):
+class Options(SteppingOptions):
     """Settings of SCAFFOLD.
 
     Attributes:
         learning_rate: eta_l.
         server_rate: eta_g.
+        server_schedule: factor of eta_g in each round, as for `schedule`.
         option: how a client makes its new control: I evaluates the received model on all its images, II costs nothing.
     """
 
@@ -92,14 +100,16 @@ class Options(AlgorithmOptions):
 
     learning_rate: float = 0.01
     server_rate: float = 1.0
+    server_schedule: Schedule = "constant"
     option: Literal["I", "II"] = static("II")
 
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""
-        own, server = float(self.learning_rate), float(self.server_rate)
-        require(0 < own < inf, f"The learning rate must be positive and finite, found {own:g}.")
+        own, server = self.rates(problem), float(self.server_rate)
         require(0 < server < inf, f"The server's learning rate must be positive and finite, found {server:g}.")
-        return as_arrays(Params, learning_rate=own, server_rate=server)
+        schedule = factors(self.server_schedule, problem.num_rounds)
+        params = functools.partial(Params, schedule=own.schedule, server_schedule=schedule)
+        return as_arrays(params, learning_rate=own.learning_rate, server_rate=server)
 
     def make(self, dims: Dims, loss: Loss) -> Algorithm:
         """Return the algorithm."""
@@ -128,9 +138,10 @@ class Options(AlgorithmOptions):
         def step(local: Local, weights: Weights, params: Params, data: ClientData) -> Local:
             order, images, labels, real = minibatch(local.key, local.step, local.order, data, dims.batch_size)
             value, gradient = jax.value_and_grad(loss)(local.weights, images, labels, real)
+            corrected = clipped(jax.tree.map(jnp.add, gradient, local.drift), self.clip)
             moved = jax.tree.map(
-                lambda y, g, d: y - params.learning_rate * (g + d),  # Algorithm 1, line 10
-                local.weights, gradient, local.drift,
+                lambda y, g: y - params.learning_rate * g,  # Algorithm 1, line 10
+                local.weights, corrected,
             )  # fmt: skip
             return local._replace(step=local.step + 1, order=order, weights=moved, loss=local.loss + value)
 
@@ -156,4 +167,7 @@ class Options(AlgorithmOptions):
             moved = jax.tree.map(lambda x, d: x + params.server_rate * d, weights, mean)  # line 17
             return Aggregated(moved, control, answers.reports)
 
-        return Algorithm(start, step, finish, aggregate, init=init, remember=remember, costly=self.option == "I")
+        def at_round(params: Params, t: Int[Array, ""]) -> Params:
+            return scaled(scaled(params, t), t, "server_rate", "server_schedule")
+
+        return Algorithm(start, step, finish, aggregate, init, remember, at_round, costly=self.option == "I")

@@ -99,6 +99,8 @@ class Algorithm(NamedTuple):
         init: (key, params, weights) -> the server's state before the first round; None: the server has no state.
         remember: (key, weights, positions of its images) -> a client's memory before its first round; None: clients
             have no memory.
+        at_round: (params, round) -> the params that hold in that round, which all of its functions but `init` get;
+            None: the same params hold in all rounds.
         estimates: whether clients estimate losses (`Report.estimates`), which adaptive tau and the best model need.
             A model that is not finite then does not replace the global one.
         costly: whether `start` or `finish` evaluate the model; a lane then skips clients that do not return.
@@ -110,6 +112,7 @@ class Algorithm(NamedTuple):
     aggregate: Callable[[State, Weights, Params, Answers], Aggregated]
     init: Callable[[PRNGKeyArray, Params, Weights], State] | None = None
     remember: Callable[[PRNGKeyArray, Weights, Int[Array, " samples"]], State] | None = None
+    at_round: Callable[[Params, Int[Array, ""]], Params] | None = None
     estimates: bool = False
     costly: bool = False
 

@@ -138,12 +138,15 @@ def make_train(spec: Spec) -> Train:
         slots = places(now.returned, sound)
         jobs = jobs_of(slots, keys, now)
         carried = Carried(state.weights, state.server, state.clients, state.best)
-        answer = lane.train(algorithm, carried, params.algorithm, data, jobs)
+        own = params.algorithm
+        if algorithm.at_round is not None:
+            own = jax.vmap(algorithm.at_round, in_axes=(0, None))(own, now.round)
+        answer = lane.train(algorithm, carried, own, data, jobs)
         slotted: Answer = jax.tree.map(lambda x: x.reshape(*slots.used.shape, *x.shape[1:]), answer)
         weight = weighed(data, now)
         weigh = weight[slots.row, jnp.minimum(slots.client, num_clients - 1)]
         answers = Answers(slotted.move, slotted.report, weigh, slots.used, slotted.more)
-        made = jax.vmap(algorithm.aggregate)(state.server, state.weights, params.algorithm, answers)
+        made = jax.vmap(algorithm.aggregate)(state.server, state.weights, own, answers)
         works = jobs.steps.reshape(slots.used.shape) > 0
         made = made._replace(reports=of_workers(made.reports, works))
         kept = jax.vmap(finite)(made.weights)

@@ -41,6 +41,8 @@ class Trained:
         options = catalog.find("algorithm", name)
         self.algorithm = algorithm = options.make(DIMS, mean_loss(MODEL))
         self.params = jax.tree.map(jnp.asarray, options.params(PROBLEM))
+        if algorithm.at_round is not None:
+            self.params = algorithm.at_round(self.params, jnp.int32(3))
         self.weights = weights = MODEL.init(jax.random.key(0))
         positions = jnp.arange(WIDTH, dtype=jnp.int32)
         self.server = self.memory = None
@@ -125,6 +127,7 @@ def test_options_and_names():
     for name in catalog.names("algorithm"):
         assert catalog.label(catalog.find("algorithm", name)) == name
     wanted = {"fedavg", "fedprox", "fedavgm", "fedadam", "fedyogi", "fedadagrad", "scaffold", "scaffold-i", "fednova"}
+    wanted |= {"mifa", "fedvarp", "feddyn", "fedau"}
     assert wanted | {"adaptive", "q-fedavg"} == set(catalog.names("algorithm"))
 
 

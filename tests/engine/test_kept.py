@@ -32,7 +32,7 @@ class Counting(local_sgd.LocalOptions):
 
     def params(self, problem: Problem) -> Any:
         """Return the options as arrays."""
-        return self.local_params()
+        return self.local_params(problem)
 
     def make(self, dims: Dims, loss: Loss) -> Algorithm:
         """Return the algorithm."""

@@ -9,13 +9,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from away_algorithms import Dyn, Gaps, Memory, Plain
 from recomputed import BATCH, LOCAL, RATE, SIZES, World, assert_close, reference_model, success
+from reference import away as ref_away
 from reference import server as ref
 from reference import training as ref_training
 from support import Stepper, assert_same_tree, unpack
 
 import jfed
-from jfed.algorithms import fedavgm, fednova, fedopt, scaffold
+from jfed.algorithms import fedau, fedavgm, feddyn, fednova, fedopt, fedvarp, local_sgd, mifa, scaffold
 from jfed.core.learning import Answers, Report
 from jfed.core.types import Dims, Problem
 from jfed.selectors import uniform
@@ -54,11 +56,30 @@ class Trained(NamedTuple):
         rows = self.world.positions[i, : self.world.n[i]]
         return self.world.x[rows], self.world.y[rows]
 
-    def moves(self, model: Any, momentum: float = 0.0, prox: float = 0.0) -> dict[int, Any]:
+    def rate(self, options: Any) -> float:
+        """Return the learning rate of the round."""
+        return RATE * self.factor(options.schedule)
+
+    def factor(self, schedule: Any) -> float:
+        return SCHEDULES[schedule][self.t - 1]
+
+    def moves(self, model: Any, momentum: float = 0.0, prox: float = 0.0, rate: float = RATE) -> dict[int, Any]:
         found = {}
         for i in self.now.back:
-            local, _ = ref_training.local_sgd(model, self.batches(i), RATE, momentum, prox)
+            local, _ = ref_training.local_sgd(model, self.batches(i), rate, momentum, prox)
             found[i] = ref_training.tree_map(np.subtract, local, model)
+        return found
+
+    def of_workers(self, model: Any, rate: float, **how: Any) -> dict[int, Any]:
+        """Return the moves of the clients that make steps, by the steps of `away`."""
+        found = {}
+        for i in self.now.back:
+            if batches := self.batches(i):
+                own = {name: x[i] if isinstance(x, list) else x for name, x in how.items()}
+                local = ref_away.descend(
+                    model, batches, lambda w, batch: ref_training.loss_and_grad(w, *batch)[1], rate, **own
+                )
+                found[i] = ref_training.tree_map(np.subtract, local, model)
         return found
 
     def delta(self, model: Any) -> Any:
@@ -77,7 +98,8 @@ class Momentum:
         delta = trained.delta(model)
         if delta is None:
             return model
-        model, self.v = ref.fedavgm(model, self.v, delta, self.options.server_rate, self.options.beta)
+        eta = self.options.server_rate * trained.factor(self.options.server_schedule)
+        model, self.v = ref.fedavgm(model, self.v, delta, eta, self.options.beta)
         return model
 
     def check(self, server: Any, clients: Any, run: int) -> None:
@@ -114,10 +136,10 @@ class Scaffold:
         self.own = [ref.zeros(start) for _ in range(LOCAL)]
 
     def round(self, model: Any, trained: Trained) -> Any:
-        moves, changes, new = {}, {}, list(self.own)
+        moves, changes, new, rate = {}, {}, list(self.own), trained.rate(self.options)
         for i in trained.now.back:
             y, new[i] = ref.scaffold_client(
-                model, self.c, self.own[i], trained.batches(i), trained.everything(i), RATE, self.options.option
+                model, self.c, self.own[i], trained.batches(i), trained.everything(i), rate, self.options.option
             )
             moves[i] = ref_training.tree_map(np.subtract, y, model)
             changes[i] = ref_training.tree_map(np.subtract, new[i], self.own[i])
@@ -140,8 +162,9 @@ class Nova:
     def round(self, model: Any, trained: Trained) -> Any:
         o = self.options
         steps = {i: len(trained.batches(i)) for i in trained.now.back}
-        moves = trained.moves(model, o.momentum, o.prox)
-        return ref.fednova(model, moves, steps, trained.now, RATE, o.momentum, o.prox)
+        rate = trained.rate(o)
+        moves = trained.moves(model, o.momentum, o.prox, rate)
+        return ref.fednova(model, moves, steps, trained.now, rate, o.momentum, o.prox)
 
     def check(self, server: Any, clients: Any, run: int) -> None:
         assert server is None and clients is None
@@ -151,20 +174,37 @@ def yogi(**more: float) -> fedopt.Options:
     return fedopt.Options(RATE, rule="yogi", **more)  # type: ignore[arg-type]
 
 
+HALVED = "step-0.5-3"
+SCHEDULES = {
+    "constant": [1.0] * ROUNDS,
+    HALVED: ref_away.schedule("step", ROUNDS, 0.5, 3),
+    "cosine": ref_away.schedule("cosine", ROUNDS),
+    "inverse": ref_away.schedule("inverse", ROUNDS),
+}
 # Runs of one program, which differ in dynamic settings; the reading; the reference.
 CASES = {
-    "fedavgm": ([fedavgm.Options(RATE), fedavgm.Options(RATE, server_rate=0.7, beta=0.5)], "returned", Momentum),
+    "fedavg": ([local_sgd.Options(RATE, schedule=HALVED, clip=0.7),
+                local_sgd.Options(RATE, 0.0, schedule="cosine", clip=0.7)], "selected", Plain),
+    "mifa": ([mifa.Options(RATE, schedule=HALVED), mifa.Options(RATE, schedule="inverse")], "all", Memory),
+    "fedvarp": ([fedvarp.Options(RATE, schedule=HALVED), fedvarp.Options(RATE, server_rate=0.5, schedule="cosine")],
+                "returned", Memory),
+    "feddyn": ([feddyn.Options(RATE, clip=0.9), feddyn.Options(RATE, prox=1.0, clip=0.9)], "returned", Dyn),
+    "fedau": ([fedau.Options(RATE, longest=2), fedau.Options(RATE, server_rate=0.5)], "all", Gaps),
+    "fedavgm": ([fedavgm.Options(RATE, server_schedule=HALVED),
+                 fedavgm.Options(RATE, server_rate=0.7, beta=0.5, server_schedule="inverse")], "returned", Momentum),
     "fedadam": ([fedopt.Options(RATE), fedopt.Options(RATE, server_rate=0.1, beta_1=0.5, tau=0.1)], "all", Adaptive),
     "fedyogi": ([yogi(tau=0.01, beta_2=0.5), yogi(server_rate=0.05)], "returned", Adaptive),
     "fedadagrad": ([fedopt.Options(RATE, rule="adagrad"), fedopt.Options(RATE, rule="adagrad", beta_1=0.9)],
                    "selected", Adaptive),
-    "scaffold": ([scaffold.Options(RATE), scaffold.Options(RATE, server_rate=0.5)], "returned", Scaffold),
+    "scaffold": ([scaffold.Options(RATE, schedule=HALVED), scaffold.Options(RATE, server_rate=0.5, schedule="cosine")],
+                 "returned", Scaffold),
     "scaffold-i": ([scaffold.Options(RATE, option="I")] * 2, "all", Scaffold),
-    "fednova": ([fednova.Options(RATE), fednova.Options(RATE, momentum=0.0, prox=2.0)], "all", Nova),
+    "fednova": ([fednova.Options(RATE, schedule=HALVED),
+                 fednova.Options(RATE, momentum=0.0, prox=2.0, schedule="inverse")], "all", Nova),
 }  # fmt: skip
 
 
-PROOF = {"fedyogi", "fedadagrad"}  # which the test of their rules covers in the quick suite
+PROOF = {"fedyogi", "fedadagrad", "fedvarp"}  # which quick tests of their rules cover
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.proof] * (n in PROOF)) for n in CASES])
