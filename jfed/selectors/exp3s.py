@@ -18,7 +18,8 @@ share of uniform selection, and learning rate; alpha: share of the total; x_i: w
 - By default alpha = 1 / T and gamma = min(1, sqrt(K (S ln(K T / k) + e) / ((e - 1) k T))), where S - 1 is the number of
   changes. For k = 1 this is the paper's tuning; for k plays K / k takes the place of K, as in the bound of Exp3.M.
 - Where some clients are away, the round is one of the available clients A, as in `e3cs`: k is min(k, |A|), gamma is
-  shared by A, and p = 0 for the others. The K of the exponent counts all clients, so that it stays at most 1.
+  shared by A, and p = 0 for the others. The K of the exponent counts all clients, so that it stays at most 1. In a
+  round in which all of A are selected, p = 1 tells nothing of their weights, and none learns.
 - With alpha = 0 and gamma < 1 this is Exp3.M, and E3CS of quota gamma and learning rate gamma / (1 - gamma).
 """
 
@@ -69,7 +70,8 @@ def draw(
     sigma = gamma * k / jnp.maximum(here, 1)
     p, over, cap = e3cs.prob_alloc(state.log_w, k, sigma, state.overflow, view.available)
     log_w = jnp.where(jnp.isfinite(cap.rest), cap.relative(state.log_w), state.log_w)
-    return e3cs.State(log_w, jnp.where(view.available, p, 1.0), over), Cohort(ops.exact_inclusion(key, p, k), p)
+    state = e3cs.State(log_w, jnp.where(view.available, p, 1.0), over | (k == here))
+    return state, Cohort(ops.exact_inclusion(key, p, k), p)
 
 
 def learn(
