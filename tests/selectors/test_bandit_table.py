@@ -34,7 +34,8 @@ TABLE = {  # success ratios with constant rates and with reversed ones
     "thompson 0.95": (thompson.Options(0.95), 0.755, 0.753),
     "d-ucb 0.99": (discounted_ucb.Options(0.99, xi=0.15), 0.787, 0.785),  # their bonus has half the paper's factor 2
     "sw-ucb 250": (sliding_window_ucb.Options(250), 0.834, 0.833),
-    "e3cs 0": (e3cs.Options(0.0, sampler="exact"), 0.879, 0.488),
+    "e3cs 0": (e3cs.Options(0.0, sampler="exact"), 0.870, 0.488),  # six runs had 0.879, the mean of 96 is 0.870
+    "e3cs 0 clipped": (e3cs.Options(0.0, sampler="exact", clip_exponent=True), 0.885, 0.494),
     "e3cs 0.5": (e3cs.Options(0.5, sampler="exact"), 0.682, 0.499),
     "e3cs restart": (e3cs_restart.Options(restart=250, sampler="exact"), 0.787, 0.787),
     "e3cs share": (e3cs_share.Options(share=1 / T, sampler="exact"), 0.657, 0.657),
@@ -69,7 +70,9 @@ def test_success_ratios_are_those_of_the_table(policy):
 
 def test_the_best_where_nothing_changes_is_not_the_best_after_a_change():
     stays, turns = ({name: ratios(name)[world].mean() for name in TABLE} for world in (0, 1))
-    assert stays["thompson"] > stays["e3cs 0"] > stays["ucb1"]
+    # Without the clip a rare return of a poor client, which then leads for good, makes E3CS and UCB1 equally good.
+    assert stays["thompson"] > stays["e3cs 0 clipped"] > stays["ucb1"]
+    assert stays["thompson"] > stays["e3cs 0"] > stays["eps-greedy"]
     assert turns["ucb1"] > turns["thompson"] > turns["e3cs 0"]
     # Those that forget lose little or nothing by the change; E3CS falls to the level of uniform selection, 0.475.
     for name in ("thompson 0.99", "d-ucb 0.99", "sw-ucb 250", "e3cs restart", "e3cs share"):

@@ -8,6 +8,8 @@ from reference import bandits as ref
 from scipy import stats
 from stepping import Rounds, drawn, on_device, view, walk
 
+import jfed
+from jfed import catalog
 from jfed.core import ops, prng
 from jfed.core.errors import ConfigError
 from jfed.core.types import Dims, Problem
@@ -153,6 +155,16 @@ def test_ties_are_broken_evenly_among_those_who_are_there():
     choose = jax.jit(jax.vmap(lambda key: selector.select(key, start, params, seen)[1].selected))
     counts = np.asarray(choose(jax.random.split(jax.random.key(1), 2000))).sum(0)
     assert counts[4] == 0 and stats.chisquare(np.delete(counts, 4)).pvalue > 1e-4
+
+
+def test_names_with_whole_numbers_and_beside_others():
+    window = catalog.scheme("sw-ucb-40")
+    assert window == sliding_window_ucb.Options(40) and type(window.tau) is int
+    assert catalog.scheme("thompson") == thompson.Options(1.0)
+    for name in ("sw-ucb-40", "thompson", "discounted-thompson-0.95", "d-ucb-0.9", "eps-greedy-0.2", "ucb1"):
+        assert catalog.label(catalog.scheme(name)) == name
+    with pytest.raises(ConfigError, match="tau must be int, found"):
+        jfed.Config(selector=catalog.scheme("sw-ucb-2.5"))
 
 
 @pytest.mark.parametrize(
