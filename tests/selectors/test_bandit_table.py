@@ -24,7 +24,8 @@ from jfed.selectors import (
 
 pytestmark = pytest.mark.proof
 
-K, SIZE, T, SEEDS = 100, 20, 2500, 3
+K, SIZE, T = 100, 20, 2500
+SEEDS, UNSTEADY = 3, {"e3cs 0": 12, "e3cs 0 clipped": 12}  # whose runs differ by 0.015
 RATES = np.repeat([0.1, 0.3, 0.6, 0.9], K // 4)
 TABLE = {  # success ratios with constant rates and with reversed ones
     "eps-greedy": (epsilon_greedy.Options(0.1), 0.845, 0.520),
@@ -34,8 +35,8 @@ TABLE = {  # success ratios with constant rates and with reversed ones
     "thompson 0.95": (thompson.Options(0.95), 0.755, 0.753),
     "d-ucb 0.99": (discounted_ucb.Options(0.99, xi=0.15), 0.787, 0.785),  # their bonus has half the paper's factor 2
     "sw-ucb 250": (sliding_window_ucb.Options(250), 0.834, 0.833),
-    "e3cs 0": (e3cs.Options(0.0, sampler="exact"), 0.870, 0.488),  # six runs had 0.879, the mean of 96 is 0.870
-    "e3cs 0 clipped": (e3cs.Options(0.0, sampler="exact", clip_exponent=True), 0.885, 0.494),
+    "e3cs 0": (e3cs.Options(0.0, sampler="exact"), 0.869, 0.488),  # six runs had 0.879; the mean of 96 is 0.869
+    "e3cs 0 clipped": (e3cs.Options(0.0, sampler="exact", clip_exponent=True), 0.880, 0.494),
     "e3cs 0.5": (e3cs.Options(0.5, sampler="exact"), 0.682, 0.499),
     "e3cs restart": (e3cs_restart.Options(restart=250, sampler="exact"), 0.787, 0.787),
     "e3cs share": (e3cs_share.Options(share=1 / T, sampler="exact"), 0.657, 0.657),
@@ -53,8 +54,8 @@ def ratios(policy):
     """Return the success ratios in both worlds, (2, seeds)."""
     options = TABLE[policy][0]
     selector, params = options.make(Dims(K, SIZE)), options.params(Problem(K, SIZE, T))
-    found = np.zeros((2, SEEDS))
-    for world, seed in np.ndindex(2, SEEDS):
+    found = np.zeros((2, UNSTEADY.get(policy, SEEDS)))
+    for world, seed in np.ndindex(*found.shape):
         back = events(seed, bool(world))
         selected = walk(selector, params, Rounds(np.ones((T, K), bool), returns=back), seed)[1].selected
         found[world, seed] = (selected & back).sum() / selected.sum()
