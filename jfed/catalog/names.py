@@ -95,7 +95,7 @@ def label(options: Any) -> str:
     for name in type(options).called():
         value = getattr(options, name.number) if name.number else None
         same = all(getattr(options, key) == wanted for key, wanted in name.fields.items())
-        others = {key for other in type(options).called() for key in other.fields} - set(name.fields)
+        others = {key for other in type(options).called() for key in other.fields} - {*name.fields, name.number}
         plain = all(getattr(options, key) == getattr(instance(type(options)), key) for key in others)
         if same and plain and (value is None or isinstance(value, int | float) or value in name.words):
             return _written(name, value)

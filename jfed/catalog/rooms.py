@@ -17,7 +17,7 @@ from jfed.core.members import (
     Name,
     SelectorOptions,
 )
-from jfed.core.options import cast, hints, require_frozen
+from jfed.core.options import cast, fits, hints, require_frozen
 from jfed.data.options import DataOptions
 from jfed.models.classifier import ModelOptions
 
@@ -76,7 +76,9 @@ class Entry:
         """Return the options, with the given number (or word) if the name takes one."""
         changed = dict(self.name.fields)
         if self.name.number:
-            changed[self.name.number] = cast(value, hints(type(self.options))[self.name.number])
+            hint = hints(type(self.options))[self.name.number]
+            whole = isinstance(value, float) and value.is_integer() and not fits(value, hint)
+            changed[self.name.number] = cast(int(value) if whole else value, hint)
         return dataclasses.replace(self.options, **changed)
 
 
