@@ -18,7 +18,6 @@ from jfed.runner.units import Layout, plan
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "schemes.md"
 MARKS = ("<!-- schemes: written by python -m tools.schemes -->", "<!-- end of schemes -->")
 WORLDS = [kind.called()[0].name for kind in catalog.members("environment")]  # one of each class
-EXAMPLES = {"dirichlet": "10"}
 BASE = jfed.Config(num_clients=40, cohort_size=8, num_rounds=500)
 TRAINING = jfed.Training(samples_per_client=35, test_set="official", test_fraction=0.0)
 
@@ -26,7 +25,7 @@ TRAINING = jfed.Training(samples_per_client=35, test_set="official", test_fracti
 def row(key: str, entry: catalog.Entry) -> str:
     """Return one scheme's line of the table."""
     number = entry.name.meaning
-    example = key.replace("NUMBER", EXAMPLES.get(entry.name.name, "0.5"))
+    example = key.replace("NUMBER", entry.name.examples[-1]) if number else key
     options = catalog.scheme(example)
     words = (sys.modules[type(options).__module__].__doc__ or "").splitlines()[0].rstrip(".")
     if not number and not catalog.has_modes(example):  # several names of one module
@@ -36,6 +35,7 @@ def row(key: str, entry: catalog.Entry) -> str:
     point = jfed.Point(jfed.replace(BASE, {"selector": options, "training": TRAINING}), {})
     selector = build(plan([point], [0], Layout())[0].spec).selector
     needs = [word for word, wanted in (("the truth", selector.needs_oracle), ("losses", selector.probe)) if wanted]
+    needs += [f"`{fact}`" for fact in selector.wants]
     return f"| `{key}` | {words} | {number or '-'} | {', '.join(needs) or '-'} | {' | '.join(tried.values())} |"
 
 
