@@ -108,7 +108,7 @@ def test_the_bootstrap_tells_sure_ranks_from_unsure_ones():
         (lambda runs: pd.concat([runs, runs.head(1)]), "has more than one run at world .* needs each combination once"),
         (lambda runs: runs[runs.seed == 0], "standings need two schemes and two seeds, found 3 and 1"),
         (lambda runs: runs.assign(accuracy=np.nan), "no scheme has a finite 'accuracy' in some cell"),
-        (lambda runs: runs[runs.scheme != "random"], "unknown scheme 'random'"),
+        (lambda runs: runs[runs.scheme != "random"], "no scheme 'random'; there are 'good', 'bad'"),
     ],
 )  # fmt: skip
 def test_frames_that_cannot_be_used(spoil, sentence):

@@ -63,7 +63,7 @@ def test_layouts():
         ("e3cs-", "unknown scheme 'e3cs-' (did you mean 'e3cs-NUMBER'?)"),
         ("e3cs-1.2.3", "unknown scheme 'e3cs-1.2.3' (did you mean 'e3cs-NUMBER'?)"),
         ("e3cs-.", "unknown scheme 'e3cs-.' (did you mean 'e3cs-NUMBER'?)"),
-        ("", "unknown scheme ''; the choices are: agnostic, "),
+        ("", "unknown scheme ''; the choices are: active-fl, "),
     ],
 )
 def test_unknown_schemes(name, words):
