@@ -19,7 +19,7 @@ from rich.console import Console
 import jfed
 from experiments.board import report
 from experiments.board.candidates import candidates, families
-from experiments.board.problems import DATA, WORLDS, problem
+from experiments.board.problems import DATA, SIX, problem
 from experiments.board.rows import rows
 from experiments.shared.common import Output, command
 from jfed.commands.seeds import Seeds, listed
@@ -58,7 +58,7 @@ class Settings:
     preset: Literal["quick", "small", "paper"]
     out: Path
     schemes: tuple[str, ...] = ()
-    worlds: tuple[str, ...] = tuple(WORLDS)
+    worlds: tuple[str, ...] = SIX
     data: tuple[str, ...] = tuple(DATA)
     seeds: Seeds = 10
     tune_seeds: int = 2
@@ -75,8 +75,8 @@ class Settings:
 
 PRESETS = {
     "quick": Settings(
-        preset="quick", out=Path("out/leaderboard_quick"), schemes=("pow-d", "e3cs-0.5", "round-robin", "fedcs"),
-        worlds=("volatility", "exchange", "wireless"), data=("digits", "synthetic"), seeds=5, budget=3, num_rounds=60,
+        preset="quick", out=Path("out/leaderboard_quick"), schemes=("pow-d", "e3cs-0.5", "oort", "fedcs"),
+        worlds=("volatility", "jumping", "heavy-tails"), data=("digits", "synthetic"), seeds=5, budget=3, num_rounds=60,
     ),
     "small": Settings(preset="small", out=Path("out/leaderboard_small")),
     "paper": Settings(

@@ -54,7 +54,7 @@ COMMANDS = {  # command line: words of the sentence
     f"{RUN} --sweep selector=uniform,fedcs": "Schemes and modes are no axes: list them in jfed.methods (on a command",
     f"{RUN} --sweep mode=faithful,corrected": "Schemes and modes are no axes: list them in jfed.methods (on a command",
     f"{RUN} --sweep seed=1,2": "unknown setting in 'seed': 'seed'",
-    f"{RUN} --sweep environment=volatility,mars": "unknown world 'mars' (did you mean 'markov'?); the choices are: bursts, ",
+    f"{RUN} --sweep environment=volatility,mars": "unknown world 'mars' (did you mean 'markov'?); the choices are: ",
     f"{RUN} --schemes e3cs-0.5 --sweep selector.quota=0.5,2": "must lie in [0, 1], found 2 (",
     "table gone": "There are no results in gone: run an experiment with --out gone first.",
     "table text.csv --metric a": "text.csv has no column 'scheme': name it with --scheme-column",

@@ -5,6 +5,7 @@ budget of 12 gives E3CS three client rates for each of its four settings, and Ra
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -63,6 +64,8 @@ def rates(many: int) -> list[float]:
 def candidates(base: Config, family: str, names: Sequence[str], budget: int) -> list[Point]:
     """Return the points that are tried for a scheme in a problem: at most `budget`, and more than half of it.
 
+    The average is over the clients that return, unless the scheme's weights are meant for another reading.
+
     Args:
         base: the problem.
         family: the scheme.
@@ -72,8 +75,11 @@ def candidates(base: Config, family: str, names: Sequence[str], budget: int) -> 
     require(budget >= len(names), f"{family} has {len(names)} settings: give a --budget of at least that many.")
     points = []
     for name in names:
+        scheme = catalog.scheme(name)
+        delta: dict[str, Any] = {"selector": scheme}
+        if reading := scheme.average_over():
+            delta["training.average_over"] = reading
         for rate in rates(budget // len(names)):
-            scheme = {"selector": catalog.scheme(name), "training.algorithm.learning_rate": rate}
-            config = jfed.replace(base, scheme)
+            config = jfed.replace(base, delta | {"training.algorithm.learning_rate": rate})
             points.append(Point(config, {"method": family, "variant": name, "rate": rate}))
     return points

@@ -70,10 +70,21 @@ DATA = {
 }  # fmt: skip
 
 WORLDS = {
-    "volatility": World("each returns by a fixed rate, .1 to .9 in four classes", {"environment": "volatility"}),
-    "exchange": World("times are linear in what clients tell, 10 % to 70 % are away", {"environment": "exchange"}),
-    "wireless": World("times follow positions and fading of a radio cell", {"environment": "wireless"}),
+    name: World(about, {"environment": name})
+    for name, about in {
+        "volatility": "each returns by a fixed rate, .1 to .9 in four classes",
+        "markov": "on and off for rounds on end, and returns by a fixed rate",
+        "jumping": "the classes' rates are reversed in the middle of the run",
+        "shocks": "clients of a region fail together",
+        "heavy-tails": "all return, and some take very long",
+        "phones": "days and nights, speeds that go with sizes, a deadline, and failures",
+        "exchange": "times are linear in what clients tell, and some are away",
+        "wireless": "times follow positions and fading of a radio cell",
+        "drifting": "rates wander in the course of the run",
+        "over-selection": "a round ends with the first that return",
+    }.items()
 }
+SIX = tuple(WORLDS)[:6]
 
 
 def problem(world: str, data: str, num_rounds: int, share: float) -> Config:

@@ -147,6 +147,10 @@ class SelectorOptions(MemberOptions):
         """Return the size of the first round's cohort."""
         return problem.cohort_size
 
+    def average_over(self) -> str | None:
+        """Return the `Training.average_over` for which `Cohort.importance` is meant; None if any of them will do."""
+        return None
+
     def keeps_inclusion(self) -> bool:
         """Return whether clients are drawn with exactly the inclusion probabilities that the cohort states."""
         return True

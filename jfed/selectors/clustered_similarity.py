@@ -143,6 +143,10 @@ class Options(SelectorOptions):
         """Return the options as arrays."""
         return as_arrays(Params, k=problem.cohort_size)
 
+    def average_over(self) -> str:
+        """Return unscaled, with which updates are unbiased."""
+        return "unscaled"
+
     def make(self, dims: Dims) -> Selector:
         """Return the selector."""
 

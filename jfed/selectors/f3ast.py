@@ -96,6 +96,10 @@ class Options(SelectorOptions):
         require(0 < cap < inf, f"F3AST's cap must be positive and finite, found {cap:g}.")
         return as_arrays(Params, k=problem.cohort_size, beta=beta, cap=cap)
 
+    def average_over(self) -> str:
+        """Return unscaled: the sum over the cohort of p_i / r_i D_i."""
+        return "unscaled"
+
     def make(self, dims: Dims) -> Selector:
         """Return the selector."""
         corrected = self.form == "corrected"

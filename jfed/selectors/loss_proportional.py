@@ -113,6 +113,10 @@ class Options(SelectorOptions):
         require(0 <= uniform <= 1, f"The uniform share of a draw must lie in [0, 1], found {uniform:g}.")
         return as_arrays(Params, k=problem.cohort_size, uniform=float(uniform))
 
+    def average_over(self) -> str | None:
+        """Return unscaled for the unbiased weights."""
+        return "unscaled" if self.weights == "unbiased" else None
+
     def make(self, dims: Dims) -> Selector:
         """Return the selector."""
 

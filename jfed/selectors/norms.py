@@ -117,6 +117,10 @@ class Options(SelectorOptions):
         require(0 <= self.uniform <= 1, f"The uniform share of draws must lie in [0, 1], found {self.uniform:g}.")
         return as_arrays(Params, k=problem.cohort_size, uniform=float(self.uniform))
 
+    def average_over(self) -> str | None:
+        """Return unscaled for norm-importance, which is unbiased with it."""
+        return "unscaled" if self.form == "importance" else None
+
     def make(self, dims: Dims) -> Selector:
         """Return the selector."""
 

@@ -122,6 +122,10 @@ class Options(EveryoneOptions):
         """Return k, the expected size."""
         return problem.cohort_size
 
+    def average_over(self) -> str:
+        """Return unscaled: the sum over the cohort of w_i U_i / p_i."""
+        return "unscaled"
+
     def make(self, dims: Dims) -> Selector:
         """Return the selector."""
 
