@@ -1,12 +1,13 @@
 """Mistakes of users, at every door: each ends in one sentence that names what was written, and never in a traceback."""
 
 import re
+import zipfile
 
 import numpy as np
 import pytest
 
 import jfed
-from jfed.core.errors import ConfigError
+from jfed.core.errors import LONGEST, ConfigError, reason
 from jfed.selectors import e3cs, uniform
 
 BASE = jfed.Config(8, 2, 5)
@@ -199,3 +200,10 @@ def test_a_call(call):
     with pytest.raises(ConfigError, match=re.escape(words)) as refused:
         action()
     assert "\n" not in str(refused.value)
+
+
+def test_a_librarys_error_is_one_short_line():
+    assert reason(ValueError("\n  bad magic number.\nmore")) == "bad magic number"
+    assert reason(EOFError()) == "EOFError" and reason(OSError("a\x00b\x1b[31m")) == "a?b?[31m"
+    long = reason(zipfile.BadZipFile(f"header {b'PK' * 500!r}"))
+    assert len(long) == LONGEST + 3 and long.startswith("header b'PK") and long.endswith("...")

@@ -75,6 +75,9 @@ def require_folder(folder: Any, sentence: str) -> None:
     require(bool(named), f"{sentence}{shown(folder)}.")
 
 
+LONGEST = 200  # letters of a library's error
+
+
 class _Short(reprlib.Repr):
     def __init__(self) -> None:
         super().__init__()
@@ -91,3 +94,13 @@ class _Short(reprlib.Repr):
 
 shown = _Short().repr
 """Return a value as messages show it: in one short line, without the values of arrays."""
+
+
+def reason(error: BaseException) -> str:
+    """Return what an error of a library says, in one line of at most 200 letters; its type if it says nothing.
+
+    Such an error may hold a part of a file, whatever is in it.
+    """
+    line = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    line = "".join(letter if letter.isprintable() else "?" for letter in line).rstrip(".")
+    return (line if len(line) <= LONGEST else f"{line[:LONGEST].rstrip()}...") or type(error).__name__

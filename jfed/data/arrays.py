@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.format import MAGIC_PREFIX
 from numpy.typing import ArrayLike, NDArray
 
-from jfed.core.errors import DataError, shown
+from jfed.core.errors import DataError, reason, shown
 from jfed.core.members import Name
 from jfed.data.dataset import Dataset, Examples
 from jfed.data.moments import moments
@@ -157,7 +157,7 @@ def _parts(path: Path) -> dict[str, NDArray[Any]]:
         if "allow_pickle" in str(error):
             why = "holds Python objects, or is no npz file"
         else:
-            why = f"cannot be read as an npz file ({str(error).partition(chr(10))[0] or type(error).__name__})"
+            why = f"cannot be read as an npz file ({reason(error)})"
         raise DataError(f"{path} {why}: {advice}, with arrays of numbers and strings only") from error
 
 
@@ -186,7 +186,7 @@ def _array(name: str, given: ArrayLike, advice: str) -> NDArray[Any]:
     try:
         array = np.asarray(given)
     except (ValueError, TypeError) as error:
-        raise DataError(f"{name} must be one array of equally long rows ({error})") from error
+        raise DataError(f"{name} must be one array of equally long rows ({reason(error)})") from error
     if array.dtype.kind == "O":
         raise DataError(f"{name} hold Python objects: {advice}")
     return array

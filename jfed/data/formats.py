@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from jfed.core.errors import DataError
+from jfed.core.errors import DataError, reason
 
 MOST_BYTES = 1 << 28  # the largest file, of images of EMNIST letters, has a third of it
 _IDX_UINT8 = 8
@@ -35,7 +35,7 @@ def read_bytes(path: Path) -> bytes:
             raise DataError(f"{path} holds more than {MOST_BYTES:,} bytes, which no file of a known data set does")
         return content
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path} is truncated or not a gzip file ({error})") from error
+        raise DataError(f"{path} is truncated or not a gzip file ({reason(error)})") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror})") from error
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jfed.core.errors import DataError, extra
+from jfed.core.errors import DataError, extra, reason
 from jfed.data.sources import Held, Raw, Source
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
@@ -44,10 +44,9 @@ def _read(source: Source, folder: Path) -> Raw:
     except DataError:
         raise
     except Exception as error:  # whatever the readers of its formats raise
-        reason = str(error).strip().partition("\n")[0]
         raise DataError(
             f"{folder} cannot be read as a folder that tensorflow-datasets prepared "
-            f"({type(error).__name__}: {reason}): prepare it again, as array_record or tfrecord"
+            f"({type(error).__name__}: {reason(error)}): prepare it again, as array_record or tfrecord"
         ) from error
     (images, labels), (test_images, test_labels) = parts
     return Raw(images, labels, test_images, test_labels, folder)

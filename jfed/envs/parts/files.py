@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jfed.core.errors import DataError
+from jfed.core.errors import DataError, reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ def _csv(path: Path) -> tuple[dict[str, np.ndarray], np.ndarray]:
             header = [name.strip() for name in next(reader, [])]
             rows = [(reader.line_num, row) for row in reader if row]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} is no csv file ({error}).") from error
+        raise DataError(f"{path} is no csv file ({reason(error)}).") from error
     values = np.empty((len(rows), len(header)))
     for i, (line, row) in enumerate(rows):
         if len(row) != len(header):
@@ -104,7 +104,7 @@ def _npz(path: Path) -> tuple[dict[str, np.ndarray], np.ndarray]:
     except OSError:
         raise
     except Exception as error:  # whatever the readers of zip files and arrays raise
-        why = str(error).partition("\n")[0] or type(error).__name__
+        why = reason(error)
         raise DataError(f"{path} is no npz file with arrays of numbers ({why}).") from error
     shapes = {array.shape for array in columns.values()}
     if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
