@@ -14,7 +14,7 @@ def standings_table(found: Standings, title: str) -> Table:
         found: from `jfed.analysis.standings`.
         title: title, which must name the metric and what was compared.
     """
-    decimals = decimals_for([row.high - row.low for row in found.rows if row.low < row.high])
+    decimals = decimals_for([row.se for row in found.rows if row.se > 0])  # intervals are wide where levels are few
     rows, bold = [], set()
     for row in found.rows:
         if row.verdict == "better":
@@ -52,15 +52,15 @@ def _rank(row: Standing) -> tuple[str, str, str, str]:
 
 def _notes(found: Standings, level: str) -> tuple[str, ...]:
     better = "higher" if found.higher_is_better else "lower"
-    sizes = " x ".join(f"{many} of {name}" for name, many in found.factors)
+    sizes = ", ".join(f"{many} of {name}" for name, many in found.factors)
     cells = 1
     for _, many in found.factors[:-1]:
         cells *= many
     others = len(found.rows) - 1
     drawn = " and ".join([", ".join(name for name, _ in found.factors[:-1]), found.factors[-1][0]])
     notes = [
-        f"Metric: {found.metric} ({better} is better), over {sizes}, all combined. Difference: scheme minus"
-        f" {found.baseline}, mean over all of them.",
+        f"Metric: {found.metric} ({better} is better), over all combinations of levels ({sizes}). Difference: scheme"
+        f" minus {found.baseline}, mean over all of them.",
         f"p, the simultaneous {level} interval and the verdict are for further levels of every factor ({drawn}) like"
         f" these, which are crossed random effects; Holm's correction over {others} comparisons.",
         f"Mean rank: over {cells} cells (all factors but the seed), 1 is best; its interval is a bootstrap's over the"
