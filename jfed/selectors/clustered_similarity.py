@@ -42,7 +42,7 @@ from jfed.core.members import Modes, Name, SelectorOptions
 from jfed.core.options import as_arrays, static
 from jfed.core.total import fold
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
-from jfed.selectors.clustered_size import Params, Table, drawn, images, overlaps
+from jfed.selectors.clustered_size import Params, Table, drawn, masses, overlaps
 from jfed.selectors.divfl import State, squared_distances
 
 
@@ -178,7 +178,7 @@ class Options(SelectorOptions):
 
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
             ties, inside, draw = (prng.at(key, i) for i in range(3))
-            own = images(view)
+            own = masses(view, params.k)
             order = ops.order_of(prng.words(ties, dims.num_clients))  # from here on: clients in a random order
             whole, mass = ops.total(own), params.k * own[order]
             alone = mass // jnp.maximum(whole, 1)  # distributions for a client alone

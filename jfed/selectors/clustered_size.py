@@ -14,7 +14,8 @@ available clients, whatever the number of them.
 
 *Departures.*
 - Masses are whole numbers: k n_i for a client and n for a distribution, which is exact. The public code rounds shares
-  to 10^-10. The product k n must stay below 2^31.
+  to 10^-10. Where k n is above 2^30, images are counted in units of 2, 4, 8, ..., rounded down, but at least one: that
+  changes the r_li a little, and updates are unbiased all the same.
 - Clients of equal size stand in a random order, drawn once per run, so that the distributions are the same in all
   rounds in which the same clients are available.
 - Where some clients are away, the distributions are those of the available ones, with n their images. If none of these
@@ -62,6 +63,14 @@ def images(view: View) -> Int[Array, " clients"]:
     """Return the images of each available client, 1 each if none of these has any; 0 for clients that are away."""
     own = jnp.where(view.available, view.num_samples, 0)
     return jnp.where(ops.total(own) > 0, own, view.available.astype(own.dtype))
+
+
+def masses(view: View, k: Int[Array, ""]) -> Int[Array, " clients"]:
+    """Return `images` in units in which k times their sum is at most 2^30 and a client with images has at least one."""
+    own = images(view)
+    product = k * ops.total(own.astype(jnp.result_type(float)))
+    shift = jnp.maximum(jnp.ceil(jnp.log2(jnp.maximum(product, 1.0))).astype(own.dtype) - 30, 0)
+    return jnp.where(own > 0, jnp.maximum(own >> shift, 1), 0)
 
 
 def overlaps(
@@ -148,7 +157,7 @@ class Options(SelectorOptions):
             return State(prng.uniform(key, dims.num_clients))
 
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-            own = images(view)
+            own = masses(view, params.k)
             whole, used = ops.total(own), jnp.arange(dims.slots) < params.k
             table = by_size(params.k * own, state.tie_break, whole, used)  # Algorithm 1
             return state, drawn(prng.words(key, dims.slots), table, whole)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from facts_steps import cohorts, is_unbiased, told, walk
 from reference import sampling
-from stepping import drawn
+from stepping import Rounds, drawn, view
 
 from jfed.core import prng
 from jfed.core.types import Dims, Problem
@@ -99,3 +99,26 @@ def test_whole_numbers_below_a_number():
     for top in (0, 1, 2, 3, 1000, 65_535, 65_536, 70_001, 1 << 30, (1 << 31) - 1):
         got = clustered_size.below(jnp.asarray(words), jnp.int32(top))
         assert np.asarray(got).tolist() == [int(word) * top >> 32 for word in words]
+
+
+def test_more_images_than_whole_numbers_hold_are_counted_in_larger_units():
+    huge = np.array([2**28, 2**29, 5, 0, 2**27, 1, 2**28, 3], np.int64)
+    seen = view(jnp.int32(1), 10, Rounds(jnp.ones(K, bool), num_samples=jnp.asarray(huge, jnp.int32)))
+    for k in (1, 3, 8):
+        own = np.asarray(clustered_size.masses(seen, jnp.int32(k)), np.int64)
+        unit = huge[1] // own[1]
+        assert 2**29 - K < k * own.sum() <= 2**30 + k * K and unit & (unit - 1) == 0
+        np.testing.assert_array_equal(own, np.where(huge > 0, np.maximum(huge // unit, 1), 0))
+    params = OPTIONS.params(Problem(K, 3, 10))
+    drawn_ones = cohorts(SELECTOR, params, clustered_size.State(jnp.arange(K) / K), huge.astype(np.int32))
+    often = drawn_ones.selected.mean(0)
+    np.testing.assert_allclose(often[[2, 3, 5, 7]], 0, atol=0.01)
+    np.testing.assert_allclose((drawn_ones.importance > 0).mean(0), often)
+    expected = 3 * huge / huge.sum()
+    times = drawn_ones.importance * expected  # draws, since the tables keep the shares of large clients
+    np.testing.assert_allclose(times.mean(0)[[0, 1, 4, 6]], expected[[0, 1, 4, 6]], rtol=0.06)
+
+
+def test_few_images_are_counted_one_by_one():
+    seen = view(jnp.int32(1), 10, Rounds(jnp.ones(K, bool), num_samples=jnp.asarray(SIZES, jnp.int32)))
+    np.testing.assert_array_equal(clustered_size.masses(seen, jnp.int32(8)), SIZES)
