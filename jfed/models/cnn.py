@@ -102,7 +102,8 @@ class Options(ModelOptions):
         return Cnn(self, inputs.num_classes)
 
 
-def _fan_in_uniform(fan_in: int) -> linen.initializers.Initializer:
+def fan_in_uniform(fan_in: int) -> linen.initializers.Initializer:
+    """Return the initial values of PyTorch: uniform within 1 / sqrt(fan-in)."""
     bound = 1 / math.sqrt(fan_in)
 
     def init(key: PRNGKeyArray, shape: tuple[int, ...], dtype: jnp.dtype = jnp.float32) -> Array:  # type: ignore[assignment]
@@ -122,7 +123,7 @@ class Cnn(linen.Module):
             kernel = linen.initializers.truncated_normal(WANG_STD)
             bias = linen.initializers.constant(WANG_BIAS)
         else:
-            kernel = bias = _fan_in_uniform(math.prod(shape[:-1]))
+            kernel = bias = fan_in_uniform(math.prod(shape[:-1]))
         return (
             self.param(f"{name}_kernel", kernel, shape, dtype),
             self.param(f"{name}_bias", bias, shape[-1:], dtype),
