@@ -5,6 +5,7 @@ import itertools
 from typing import Any
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -37,10 +38,11 @@ class Members(SphinxDirective):
 
 
 class Public(SphinxDirective):
-    """Describe names of a module or of modules in a package, one in each word of the content."""
+    """Describe names of a module or of modules in a package, one a word; with `bare` without methods."""
 
     required_arguments = 1
     has_content = True
+    option_spec = {"bare": directives.flag}  # noqa: RUF012 (as in docutils)
 
     def run(self) -> list[nodes.Node]:
         """Return the parsed descriptions."""
@@ -50,7 +52,8 @@ class Public(SphinxDirective):
             module, _, name = full.rpartition(".")
             found = getattr(importlib.import_module(module), name)
             kind = "autoclass" if isinstance(found, type) else "autofunction"
-            text += [FENCE, f".. {kind}:: {full}", "   :members:" if kind == "autoclass" else "", "```", ""]
+            members = kind == "autoclass" and "bare" not in self.options
+            text += [FENCE, f".. {kind}:: {full}", "   :members:" if members else "", "```", ""]
         return self.parse_text_to_nodes("\n".join(text))
 
 
