@@ -3,7 +3,8 @@
 For every problem (a world and a data set) each scheme tries as many settings as any other, on seeds of their own:
 client rates and settings of its own, such as E3CS's quota. The best one runs on further seeds, which are reported.
 `--preset quick` has five schemes, three worlds and two data sets, in minutes; `small` all schemes that jfed knows, six
-worlds and four data sets, in hours. Schemes of your own join with --load; nothing that is finished runs again.
+worlds and five data sets, in hours (one of them comes with `jfed[natural]`). Schemes of your own join with --load;
+nothing that is finished runs again.
 """
 
 import contextlib
@@ -90,6 +91,8 @@ def tried(settings: Settings) -> list[Point]:
     for name in ("worlds", "data"):
         require(len(getattr(settings, name)) > 0, f"Give at least one of --{name}.")
     require(0 < settings.share <= 1, f"--share is k / K and lies in (0, 1], found {settings.share:g}.")
+    require(0 < settings.alpha < 1, f"--alpha must lie between 0 and 1, found {settings.alpha:g}.")
+    require(len(listed(settings.seeds)) >= 2, "Standings need at least two --seeds.")
     require(settings.tune_seeds >= 1, f"--tune-seeds must be at least 1, found {settings.tune_seeds}.")
     chosen = families(settings.schemes)
     found = []

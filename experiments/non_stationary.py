@@ -138,7 +138,7 @@ def figure(results: xr.Dataset, changes: Sequence[str], title: str) -> Any:
     returned, selected = (np.cumsum(results[name].values, 1) for name in ("num_succeeded", "num_selected"))
 
     def running(rows: np.ndarray) -> np.ndarray:
-        wide = min(WINDOW, returned.shape[1] // 5)
+        wide = max(1, min(WINDOW, returned.shape[1] // 5))
         got, had = (np.concatenate([np.zeros((len(rows), wide)), x[rows]], 1) for x in (returned, selected))
         return (got[:, wide:] - got[:, :-wide]) / np.maximum(had[:, wide:] - had[:, :-wide], 1)
 

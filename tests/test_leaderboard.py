@@ -1,5 +1,7 @@
 """The leaderboard: the same budget for all, choices on seeds of their own, outcomes, tables and figures."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -158,3 +160,17 @@ def test_each_problem_has_its_own_choice():
     chosen = {(p.coords["data"], p.coords["method"]): p.coords for p in board.best_of(every, frame)}
     assert chosen["digits", "uniform"]["rate"] == 1 and chosen["digits-iid", "uniform"]["rate"] == 0.01
     assert chosen["digits", "e3cs"]["variant"] == chosen["digits-iid", "e3cs"]["variant"] == "e3cs-inc"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"seeds": 1}, "Standings need at least two --seeds"),
+        ({"alpha": 1.5}, r"--alpha must lie between 0 and 1, found 1\.5"),
+        ({"tune_seeds": 0}, "--tune-seeds must be at least 1, found 0"),
+        ({"data": ()}, "Give at least one of --data"),
+    ],
+)
+def test_mistakes_are_said_before_anything_runs(settings, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        board.tried(dataclasses.replace(board.PRESETS["quick"], **settings))

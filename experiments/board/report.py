@@ -8,7 +8,7 @@ from rich.console import Console
 
 from experiments.board.candidates import BASELINE
 from experiments.board.problems import DATA, WORLDS
-from experiments.board.rows import LOWER, OUTCOMES
+from experiments.board.rows import EXCHANGE_J, LOWER, OUTCOMES, STEP_J
 from experiments.shared.common import Output, show
 from jfed.comparisons.across import across
 from jfed.comparisons.standings import Standings, standings
@@ -96,12 +96,14 @@ def _notes(name: str, runs: Any) -> tuple[str, ...]:
         return (chosen,)
     targets = ", ".join(f"{data} {100 * DATA[str(data)].target:g} %" for data in runs["data"].unique())
     never = (runs[name] == float("inf")).groupby(runs["scheme"], sort=False).sum()
+    joules = f" Energy: {STEP_J:g} J a local step and {EXCHANGE_J:g} J an exchange, in every world."
+    energy = joules if name == "energy_to_target" else ""
     told = ", ".join(f"{scheme} {count}" for scheme, count in never.items() if count) or "none"
     many = len(runs) // runs["scheme"].nunique()
     return (
         chosen,
         f"Targets: {targets}. A run that never reached its target counts with the longest run of its problem; of {many}"
-        f" runs of each scheme these are: {told}.",
+        f" runs of each scheme these are: {told}.{energy}",
     )
 
 
