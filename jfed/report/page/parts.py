@@ -27,7 +27,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What the comparisons of a score say.
+    """The statement of the comparisons of a score.
 
     Attributes:
         title: the score.

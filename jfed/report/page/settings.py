@@ -1,4 +1,4 @@
-"""What was run: settings, of which those that differ from the defaults come first, and where results come from."""
+"""The settings of a page: those that differ from the defaults first, and the origin of the results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_SEEDS = 8  # that are named
 
 @dataclass(frozen=True)
 class Known:
-    """What jfed knows of a setting.
+    """The default and the meaning of a setting.
 
     Attributes:
         default: value by default, as plain JSON values; `...` where there is none.
@@ -36,7 +36,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where results come from.
+    """The origin of results.
 
     Attributes:
         configs: settings by the digest of their config, as nested JSON values.

@@ -1,4 +1,4 @@
-"""What the comparisons say: the verdicts in words, and the tables with their figures."""
+"""The verdicts of a page in words, and the tables of comparisons with their figures."""
 
 from __future__ import annotations
 
