@@ -3,7 +3,7 @@
 For every problem (a world and a data set) each scheme tries as many settings as any other, on seeds of their own:
 client rates and settings of its own, such as E3CS's quota. The best one runs on further seeds, which are reported.
 `--preset quick` has five schemes, three worlds and two data sets, in minutes; `small` all schemes that jfed knows, six
-worlds and five data sets, in hours (one of them comes with `jfed[natural]`). Schemes of your own join with --load;
+worlds and three data sets, in hours (one of them comes with `jfed[natural]`). Schemes of your own join with --load;
 nothing that is finished runs again.
 """
 
@@ -20,9 +20,10 @@ from rich.console import Console
 import jfed
 from experiments.board import report
 from experiments.board.candidates import candidates, families
-from experiments.board.problems import DATA, SIX, problem
+from experiments.board.problems import DATA, SIX, SMALL, problem
 from experiments.board.rows import rows
 from experiments.shared.common import Output, command
+from jfed.commands import dry
 from jfed.commands.seeds import Seeds, listed
 from jfed.comparisons.tuning import choose
 from jfed.core.errors import require
@@ -54,13 +55,14 @@ class Settings:
         block_size: number of runs in a block; chosen by jfed by default.
         on: what computes: here (this process), processes:4, or ray:workers=8.
         alpha: familywise error rate of each table.
+        dry_run: say what would be computed and how long it may take, and compute nothing of it.
     """
 
     preset: Literal["quick", "small", "paper"]
     out: Path
     schemes: tuple[str, ...] = ()
     worlds: tuple[str, ...] = SIX
-    data: tuple[str, ...] = tuple(DATA)
+    data: tuple[str, ...] = SMALL
     seeds: Seeds = 10
     tune_seeds: int = 2
     budget: int = 8
@@ -72,6 +74,7 @@ class Settings:
     block_size: int | None = None
     on: str = "here"
     alpha: float = 0.05
+    dry_run: bool = False
 
 
 PRESETS = {
@@ -82,6 +85,7 @@ PRESETS = {
     "small": Settings(preset="small", out=Path("out/leaderboard_small")),
     "paper": Settings(
         preset="paper", out=Path("out/leaderboard_paper"), seeds=30, tune_seeds=5, budget=12, num_rounds=500,
+        data=tuple(DATA),
     ),
 }  # fmt: skip
 
@@ -123,21 +127,39 @@ def in_order(runs: pd.DataFrame, orders: Mapping[str, Sequence[str]]) -> pd.Data
     return runs.iloc[np.lexsort(places[::-1])]
 
 
+def foretold(
+    settings: Settings, every: list[Point], tune: Sequence[int], seeds: Sequence[int], layout: jfed.Layout,
+    console: Console,
+) -> None:  # fmt: skip
+    """Say what would be computed; the settings that will be chosen are not known, and the first ones stand for them."""
+    require(settings.on == "here", "--dry-run measures on this process: leave out --on.")
+    how = {"layout": layout, "data_dir": settings.data_dir}
+    firsts = {tuple(point.coords[name] for name in ("world", "data", "method")): point for point in reversed(every)}
+    console.print("To choose the settings:")
+    dry.tell(every, tune, settings.out, how, console)
+    console.print("Then, to report the chosen ones:")
+    dry.tell(list(firsts.values()), seeds, settings.out, how, console)
+
+
 def main(settings: Settings) -> None:
     """Compute the missing runs, then write tables and figures."""
-    console, output = Console(), Output(settings.out)
+    console = Console()
     every, seeds = tried(settings), listed(settings.seeds)
     seconds = None if settings.minutes is None else 60 * settings.minutes
     layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
     tune = range(TUNING, TUNING + settings.tune_seeds)
     require(not set(tune) & set(seeds), f"Seeds from {TUNING} on are those on which settings are chosen.")
 
+    if settings.dry_run:
+        foretold(settings, every, tune, seeds, layout, console)
+        return
     with named(settings.on) or contextlib.nullcontext() as place:
 
         def run(points: list[Point], own: Iterable[int]) -> pd.DataFrame:
             how = {"layout": layout, "data_dir": settings.data_dir, "executor": place}
             return rows(jfed.run(points, own, out=settings.out, **how))
 
+        output = Output(settings.out)
         chosen = best_of(every, run(every, tune))
         runs = run(chosen, seeds)
     report.write(in_order(runs, {"world": settings.worlds, "data": settings.data}), settings.alpha, output, console)

@@ -9,7 +9,7 @@ from jfed import config as configs
 from jfed.config import Config
 from jfed.core.errors import require, shown
 
-WATCHED = ("selector_", "controller_")  # how values begin that schemes and controllers show
+WATCHED = ("selector_", "controller_", "world_")  # how values begin that schemes, controllers and worlds show
 _TAKEN = """
 run round eval_round client byte scheme seed data_seed model_seed environment_seed run_id config setting varied
 precision versions oracle selected_here num_selected num_succeeded expected_succeeded num_probed num_steps round_time_s

@@ -12,7 +12,7 @@ import jfed
 from experiments.board import report
 from experiments.board.candidates import candidates, families, rates
 from experiments.board.problems import DATA, WORLDS, problem
-from experiments.board.rows import EXCHANGE_J, OUTCOMES, STEP_J, rows
+from experiments.board.rows import CLIENT_J, OUTCOMES, rows
 from experiments.shared.common import Output
 from jfed import catalog
 from jfed.core.errors import ConfigError
@@ -53,6 +53,8 @@ def test_problems_can_be_run(data):
         base = problem(world, data, 4, 0.2)
         jfed.config.check(base)
         assert base.cohort_size == base.num_clients // 5
+        counts = () if world in ("volatility", "exchange", "wireless") else ("energy_j",)
+        assert base.environment.spends() == counts
     with pytest.raises(ConfigError, match=r"unknown data set 'digit' .did you mean"):
         problem("volatility", "digit", 4, 0.2)
 
@@ -86,8 +88,9 @@ def test_outcomes_by_hand():
     assert first.final_accuracy == pytest.approx(0.95) and first.mean_accuracy == pytest.approx(0.725)
     assert first.worst_clients == pytest.approx(0.3) and first.jain == 1
     assert first.rounds_to_target == 7 and first.seconds_to_target == sum(range(1, 8))
-    assert first.energy_to_target == pytest.approx(7 * (20 * STEP_J + 3 * EXCHANGE_J))
-    assert first.seconds == 55 and first.energy == pytest.approx(10 * (20 * STEP_J + 3 * EXCHANGE_J))
+    assert pytest.approx(1.1) == CLIENT_J  # ten steps of 0.01 J, and 1 J
+    assert first.energy_to_target == pytest.approx(7 * 3 * 1.1)
+    assert first.seconds == 55 and first.energy == pytest.approx(10 * 3 * 1.1)
     assert np.isinf([never.rounds_to_target, never.seconds_to_target, never.energy_to_target]).all()
 
 
@@ -115,7 +118,11 @@ def test_tables_and_figures(tmp_path, plain_pdf, capsys):
     said = capsys.readouterr().out
     assert "knows" not in said and "Test accuracy, mean of the last tenth of the rounds" in said
     tables = {path.stem for path in tmp_path.glob("tables/*.csv")}
-    assert tables == {*OUTCOMES, "overview", "oracles", "per_run", *(f"world_{w}" for w in list(WORLDS)[:3])}
+    worlds = [f"{what}_{world}" for what in ("world", "best") for world in list(WORLDS)[:3]]
+    assert tables == {*OUTCOMES, "overview", "oracles", "per_run", *worlds}
+    first = pd.read_csv(tmp_path / "tables" / f"best_{next(iter(WORLDS))}.csv").set_index("scheme")
+    assert first.loc["good", "standing"] == "best" and first.loc["uniform", "standing"] == "worse"
+    assert first.loc["uniform", "behind"] == pytest.approx(-0.1, abs=0.01)
     found = pd.read_csv(tmp_path / "tables" / "final_accuracy.csv").set_index("scheme")
     assert found.loc["good", "verdict"] == "better" and found.loc["good", "rank"] == 1
     assert found.loc["good", "difference"] == pytest.approx(0.1, abs=0.01)
@@ -174,3 +181,17 @@ def test_each_problem_has_its_own_choice():
 def test_mistakes_are_said_before_anything_runs(settings, sentence):
     with pytest.raises(ConfigError, match=sentence):
         board.tried(dataclasses.replace(board.PRESETS["quick"], **settings))
+
+
+@pytest.mark.check
+def test_a_dry_run_says_both_parts_and_leaves_nothing(tmp_path, capsys):
+    settings = board.Settings(
+        preset="quick", out=tmp_path / "out", schemes=("round-robin",), worlds=("volatility",), data=("digits",),
+        seeds=3, tune_seeds=2, budget=2, num_rounds=4, dry_run=True,
+    )  # fmt: skip
+    board.main(settings)
+    first, second = capsys.readouterr().out.split("Then, to report")
+    assert "Runs      8 in all, 0 of them done" in first and "Runs      6 in all" in second
+    assert not settings.out.exists()
+    with pytest.raises(ConfigError, match="leave out --on"):
+        board.main(dataclasses.replace(settings, on="processes:2"))

@@ -12,8 +12,11 @@ import jfed
 from jfed.config import Config, Training
 from jfed.controllers import fixed
 from jfed.core.errors import unknown
+from jfed.envs import composed
+from jfed.envs.parts.joules import Joules
 
 STEPS, BATCH = 10, 10  # local steps in a round, and images in each
+JOULES = Joules(step_j=(0.005, 0.01, 0.015), bit_j=(1e-6,), model_bits=5e5)  # three kinds of devices; 1 J an exchange
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ WORLDS = {
         "over-selection": "a round ends with the first that return",
     }.items()
 }
-SIX = tuple(WORLDS)[:6]
+SIX, SMALL = tuple(WORLDS)[:6], ("digits", "synthetic", "smartwatch")
 
 
 def problem(world: str, data: str, num_rounds: int, share: float) -> Config:
@@ -114,4 +117,6 @@ def problem(world: str, data: str, num_rounds: int, share: float) -> Config:
         controller=fixed.Options(steps=STEPS),
     )
     settings = WORLDS[world].settings if world in WORLDS else {"environment": world}
-    return jfed.replace(base, {**settings, "training.algorithm.momentum": 0.0})
+    made = jfed.replace(base, {**settings, "training.algorithm.momentum": 0.0})
+    counts_joules = isinstance(made.environment, composed.Options)
+    return jfed.replace(made, {"environment.energy": JOULES}) if counts_joules else made

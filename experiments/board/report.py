@@ -7,14 +7,16 @@ import pandas as pd
 from rich.console import Console
 
 from experiments.board.candidates import BASELINE
-from experiments.board.problems import DATA, WORLDS
-from experiments.board.rows import EXCHANGE_J, LOWER, OUTCOMES, STEP_J
+from experiments.board.problems import DATA, JOULES, WORLDS
+from experiments.board.rows import CLIENT_J, LOWER, OUTCOMES
 from experiments.shared.common import Output, show
 from jfed.comparisons.across import across
+from jfed.comparisons.ranking import rank
 from jfed.comparisons.standings import Standings, standings
 from jfed.report.across import across_table
 from jfed.report.figures.standings import rank_intervals, winners_map
 from jfed.report.standings import standings_table
+from jfed.report.sweeps import ranking_table
 from jfed.report.tables import Table
 
 PRIMARY = "final_accuracy"
@@ -23,7 +25,7 @@ WORDS = {"world": "world", "data": "data set", "seed": "seed"}
 
 
 def write(runs: Any, alpha: float, output: Output, console: Console) -> None:
-    """Write the table of runs, the standings by each outcome, a table of each world, and figures.
+    """Write the table of runs, the standings by each outcome, two tables of each world, and figures.
 
     Args:
         runs: data frame from `rows`, the chosen setting of each scheme in each problem on the reported seeds.
@@ -52,11 +54,21 @@ def write(runs: Any, alpha: float, output: Output, console: Console) -> None:
         known = runs[runs.scheme.isin([BASELINE, *oracles])]
         table = standings_table(_standings(known, PRIMARY, alpha), f"Schemes that know the world ({title})")
         output.table(table, "oracles")
-    if runs.data.nunique() > 1:
-        for world, own in fair.groupby("world", sort=False):
+    for world, own in fair.groupby("world", sort=False):
+        about = WORLDS[str(world)].about if str(world) in WORLDS else "a world of its own"
+        words = f"{OUTCOMES[PRIMARY]}, {world}: {about}"
+        if runs.data.nunique() > 1:
             known = across(own, PRIMARY, by="data", baseline=BASELINE, higher_is_better=True, alpha=alpha)
-            about = WORLDS[str(world)].about if str(world) in WORLDS else "a world of its own"
-            output.table(across_table(known, f"{OUTCOMES[PRIMARY]}, {world}: {about}"), f"world_{world}")
+            output.table(across_table(known, words), f"world_{world}")
+        output.table(_behind(own, alpha, words), f"best_{world}")
+
+
+def _behind(own: Any, alpha: float, words: str) -> Table:
+    """Return the table of schemes against the best of a world, by each seed's mean over exactly these data sets."""
+    means = own.groupby(["scheme", "seed"], sort=False)[PRIMARY].agg(lambda scores: scores.mean(skipna=False))
+    found = rank(means.reset_index(), PRIMARY, (), alpha=alpha, higher_is_better=True)
+    many = own.data.nunique()
+    return ranking_table(found, f"{words} (mean over {_many(many, WORDS['data'])})", most_rows=len(found.rows))
 
 
 def ranks_table(found: dict[str, Standings], title: str) -> Table:
@@ -96,7 +108,11 @@ def _notes(name: str, runs: Any) -> tuple[str, ...]:
         return (chosen,)
     targets = ", ".join(f"{data} {100 * DATA[str(data)].target:g} %" for data in runs["data"].unique())
     never = (runs[name] == float("inf")).groupby(runs["scheme"], sort=False).sum()
-    joules = f" Energy: {STEP_J:g} J a local step and {EXCHANGE_J:g} J an exchange, in every world."
+    step_j = ", ".join(f"{joules:g}" for joules in JOULES.step_j)
+    joules = (
+        f" Energy: {step_j} J a local step of three kinds of devices, and {JOULES.means(1)[1][0]:g} J an exchange; in"
+        f" worlds that count none {CLIENT_J:g} J for each client selected."
+    )
     energy = joules if name == "energy_to_target" else ""
     told = ", ".join(f"{scheme} {count}" for scheme, count in never.items() if count) or "none"
     many = len(runs) // runs["scheme"].nunique()

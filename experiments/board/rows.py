@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from experiments.board.problems import DATA
+from experiments.board.problems import DATA, JOULES, STEPS
 from jfed.analysis import jain
 from jfed.report.targets import first_reached
 from jfed.results import sound
 from jfed.results.load import company
 
 LAST = 0.1  # share of the rounds whose evaluations make the final accuracy
-STEP_J, EXCHANGE_J = 0.01, 1.0  # of a local step, and of sending the model to a client and back
+CLIENT_J = float(np.sum([STEPS, 1] * np.mean(JOULES.means(3), axis=1)))  # a round of a client, where none are counted
 
 OUTCOMES = {
     "final_accuracy": "Test accuracy, mean of the last tenth of the rounds",
@@ -28,8 +28,8 @@ LOWER = ("rounds_to_target", "seconds_to_target", "energy_to_target")
 def rows(results: xr.Dataset) -> pd.DataFrame:
     """Return one row per run: its problem, scheme and setting, and its outcomes; NaN for a failed run.
 
-    Times to a target are inf where it was never reached. A client that was selected spends the energy of an exchange
-    whether it returned or not, and that of its local steps if it returned.
+    Times to a target are inf where it was never reached. Energy is what the world counts, or `CLIENT_J` for each client
+    that was selected, whether it returned or not.
     """
     values, evaluated = results["test_accuracy"].values.astype(float), results["eval_round"].values
     horizon = int(results.sizes["round"])
@@ -39,7 +39,10 @@ def rows(results: xr.Dataset) -> pd.DataFrame:
     )
     clients = np.sort(results["client_accuracy"].values.astype(float), axis=1)  # NaN, without data, at the end
     many = np.maximum(1, np.isfinite(clients).sum(1) // 10)
-    energy = STEP_J * results["num_steps"].values + EXCHANGE_J * results["num_selected"].values
+    energy = CLIENT_J * results["num_selected"].values
+    if "world_energy_j" in results:
+        counted = results["world_energy_j"].values
+        energy = np.where(np.isnan(counted), energy, counted)
     found = {
         "final_accuracy": values[:, evaluated > (1 - LAST) * horizon].mean(1),
         "mean_accuracy": values.mean(1),

@@ -149,6 +149,11 @@ def described(bench: EnvironmentBench) -> None:
             f" {step.shape} and {exchange.shape}.",
         )
         require((step >= 0).all() and (exchange >= 0).all(), "costs must not be negative.")
+    names, many = options.spends(), 0 if costs is None else len(costs.step) - 1
+    require(
+        len(names) == len(set(names)) == many and all(str(name).isidentifier() for name in names),
+        f"spends must name the {many} resources that costs has beside time, found {names!r}.",
+    )
 
 
 def shaped(bench: EnvironmentBench) -> None:

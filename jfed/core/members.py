@@ -199,6 +199,10 @@ class EnvironmentOptions(MemberOptions):
         """Return the mean costs of a local step and an exchange of each client; None for a world that states none."""
         return None
 
+    def spends(self) -> tuple[str, ...]:
+        """Return the names of the resources in `costs` beside time, such as energy_j: results have world_energy_j."""
+        return ()
+
 
 @dataclass(frozen=True)
 class ControllerOptions(MemberOptions):

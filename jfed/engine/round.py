@@ -42,6 +42,8 @@ class Record(NamedTuple):
         round_time_s: longest wait for a client of the cohort; `Outcome.idle_s` without a cohort.
         watched: values that selector and controller show of their states, by name.
         selected: bit-packed cohort, (ceil(K / 8),) bytes; None where it is not recorded.
+        spent: what the cohort spent of each resource beside time, whether its clients returned or not; None in a world
+            that states time alone.
     """
 
     num_selected: Int[Array, ""]
@@ -52,6 +54,7 @@ class Record(NamedTuple):
     round_time_s: Float[Array, ""]
     watched: dict[str, Float[Array, ""]]
     selected: UInt8[Array, " bytes"] | None
+    spent: Float[Array, " others"] | None = None
 
 
 Round = Callable[
@@ -221,6 +224,7 @@ def make_learn(spec: Spec) -> Callable[..., tuple[RunState, Record]]:
             ended_round=ends.after_round(state.ended_round, controlled, t),
         )
         many, inclusion = ops.count(cohort.selected), once(cohort.inclusion)
+        spent = plan.steps * costs.step[1:] + costs.exchange[1:]
         record = Record(
             num_selected=many,
             num_succeeded=ops.count(returned),
@@ -230,6 +234,7 @@ def make_learn(spec: Spec) -> Callable[..., tuple[RunState, Record]]:
             round_time_s=jnp.where(going, jnp.where(many > 0, fold(jnp.maximum, waited), outcome.idle_s), 0.0),
             watched=watched(parts, after),
             selected=jnp.packbits(cohort.selected) if spec.record_selected else None,
+            spent=ops.total(jnp.where(cohort.selected, spent, 0.0).T) if len(spent) else None,
         )
         return after, record
 

@@ -178,6 +178,10 @@ class Options(EnvironmentOptions):
             rows.append(energy)
         return Costs(*map(np.stack, zip(*rows, strict=True)))  # type: ignore[arg-type]
 
+    def spends(self) -> tuple[str, ...]:
+        """Return ("energy_j",) where energy is counted."""
+        return () if self._part("energy").means(1) is None else ("energy_j",)
+
     def make(self, dims: Dims) -> Environment:
         """Return the environment."""
         made = {name: self._part(name).make(dims) for name in parts(self)}

@@ -149,6 +149,10 @@ class Options(EnvironmentOptions):
             exchange.append(np.full(num_clients, low * self.transfers * sent))
         return Costs(np.stack(step), np.stack(exchange))  # type: ignore[arg-type]
 
+    def spends(self) -> tuple[str, ...]:
+        """Return spent_2, spent_3, ...: a name for each of `others`, by its place after time."""
+        return tuple(f"spent_{i + 2}" for i in range(len(self.others)))
+
     def make(self, dims: Dims) -> Environment:
         """Return the environment."""
         num_clients = dims.num_clients

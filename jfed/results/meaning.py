@@ -30,6 +30,7 @@ NAMES = {
     "test_accuracy": "share of the test examples that are right",
     "client_loss": "loss of the final model on the client's data",
     "client_accuracy": "share of the client's data that the final model gets right",
+    "world_energy_j": "energy that the cohort of the round spent",
     "round": "communication round",
     "eval_round": "round after which the model was tested",
 }
@@ -41,7 +42,7 @@ SCORES = {
     "test_loss": "test loss after the last round",
     "jain": "Jain's index of selections",
 }
-ROOMS = ("selector", "controller")
+ROOMS = ("selector", "controller", "world")
 # Words of quantities. A share is in [0, 1], an amount at least 0; signed words make something else of either.
 SHARES = frozenset(("accuracy", "acc", "share", "shares", "probability", "precision", "recall", "auc", "f1", "jain"))
 AMOUNTS = frozenset(

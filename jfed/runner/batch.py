@@ -103,7 +103,8 @@ def _saved(unit: Unit, out: Path | None) -> Saved:
     if folder is None or not folder.exists():
         return checkpoint.NOTHING
     state = program(unit.spec).shapes(unit.block())
-    unnamed = {"watched"} if unit.spec.record_selected else {"watched", "selected"}
+    recorded = {"selected": unit.spec.record_selected, "spent": unit.spec.dims.resources > 1}
+    unnamed = {"watched", *(name for name, present in recorded.items() if not present)}
     kept = {f"record.{name}" for name in Record._fields if name not in unnamed}
     shown = jax.eval_shape(jax.vmap(functools.partial(watched, build(unit.spec))), state)
     kept |= set(named("record.watched", shown))

@@ -39,6 +39,8 @@ def part(
         variables[name] = (("run", "round"), whole[f"record.{name}"][:, rows].T)
     for name in sorted(shown):
         variables[name] = (("run", "round"), whole[f"record.watched.{name}"][:, rows].T)
+    for i, name in enumerate(config.environment.spends() if "record.spent" in whole else ()):
+        variables[f"world_{name}"] = (("run", "round"), whole["record.spent"][:, rows, i].T)
     for name in ("times_selected", "times_succeeded"):
         variables[name] = (("run", "client"), whole[f"state.{name}"][rows])
     variables["client_class"] = (("run", "client"), np.stack([_classes(r.point.config) for r in unit.runs]))

@@ -45,6 +45,8 @@ WORLDS = [
     ("described", "expected_availability must lie in", toy(toys.ToyWorld, expected_availability=lambda self: 1.5)),
     ("described", r"\(resources, clients\), found \(8,\)",
      toy(toys.ToyWorld, costs=lambda self, many: jfed.Costs(np.ones(many), np.ones(many)))),
+    ("described", "spends must name the 1 resources that costs has beside time, found",
+     toy(toys.ToyWorld, costs=lambda self, many: jfed.Costs(np.ones((2, many)), np.ones((2, many))))),
     ("shapes", "observe must fill in view.oracle", toy(toys.ToyWorld, observe=seeing(oracle=lambda view: None))),
     ("shapes", r"view.context must be float32\[8, 2\] \(one column for each of `features`\), found float32\[8, 1\]",
      toy(toys.ToyWorld, features=("power", "demand"), observe=seeing(context=lambda view: view.context[:, :1]))),

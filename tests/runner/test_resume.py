@@ -98,7 +98,13 @@ def saved(out):
 KEEPING = jfed.replace(TRAINING, {"training.algorithm": "scaffold"})
 
 
-@pytest.mark.parametrize(("base", "scheme"), [(SELECTION, "e3cs-0.5"), (KEEPING, "uniform")], ids=["alone", "trained"])
+SPENDING = jfed.replace(SELECTION, {"environment": "phones"})  # whose record has joules, too
+
+
+@pytest.mark.parametrize(
+    ("base", "scheme"), [(SELECTION, "e3cs-0.5"), (KEEPING, "uniform"), (SPENDING, "uniform")],
+    ids=["alone", "trained", "joules"],
+)  # fmt: skip
 def test_an_interrupted_run_goes_on_to_the_same_bits(base, scheme, chunks, tmp_path):
     layout, where = EVERY, points(base, scheme, eval_every=2)
     never = run(where, [0, 1], layout)
