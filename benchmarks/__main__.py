@@ -20,6 +20,7 @@ NAMES = (
     "compiling",
     "memory",
     "analysis",
+    "board",
 )
 WITH_PEERS = ("rounds", "processes")
 

@@ -1,4 +1,4 @@
-"""Selection-only configs timed twice: the compiled simulation alone, and the whole of `jfed.run`.
+"""Configs timed twice: the compiled simulation alone, and the whole of `jfed.run`.
 
 Blocks and devices are those that `jfed.run` would choose. A measurement repeats all seeds until a second has passed. It
 includes initial states, all rounds and the transfer of every round's record, but no compilation.
@@ -43,7 +43,7 @@ def _simulation(module: str, name: str, seeds: int) -> tuple[Callable[[], Record
         for stacked in blocks:
             state = program.init(stacked)
             for start in range(1, rounds + 1, chunk):
-                when = simulate.clock(start, min(start + chunk, rounds + 1), rounds, 1)
+                when = simulate.clock(start, min(start + chunk, rounds + 1), rounds, config.eval_every)
                 state, record, _ = program.chunk(pool, stacked, state, when)
                 kept.append(jax.tree.map(lambda x, n=when.stop - when.start: np.asarray(x)[: int(n)].sum(), record))
         computed = len(blocks) * devices * whole[0].block_size * rounds  # with the copies that pad a block

@@ -52,7 +52,8 @@ class Settings:
         data_dir: folder of the official files; $JFED_DATA_DIR by default.
         minutes: stop cleanly after this time; the same command resumes the work.
         load: Python files with schemes or worlds of your own.
-        block_size: number of runs in a block; chosen by jfed by default.
+        block_size: number of runs in a block; that of the seeds by default, so that the programs for the choice of
+            settings serve the report, too.
         on: what computes: here (this process), processes:4, or ray:workers=8.
         alpha: familywise error rate of each table.
         dry_run: say what would be computed and how long it may take, and compute nothing of it.
@@ -146,7 +147,7 @@ def main(settings: Settings) -> None:
     console = Console()
     every, seeds = tried(settings), listed(settings.seeds)
     seconds = None if settings.minutes is None else 60 * settings.minutes
-    layout = jfed.Layout(block_size=settings.block_size, max_seconds=seconds)
+    layout = jfed.Layout(block_size=settings.block_size or len(seeds), max_seconds=seconds)
     tune = range(TUNING, TUNING + settings.tune_seeds)
     require(not set(tune) & set(seeds), f"Seeds from {TUNING} on are those on which settings are chosen.")
 

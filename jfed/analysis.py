@@ -5,14 +5,15 @@ frame. `comparisons_table` and `summary_table` turn their results into a `Table`
 stores; `wide_table` sets schemes against settings. The figures are matplotlib `Figure` objects, which `save` stores;
 `for_paper` makes them one or two columns wide, without titles. `write_report` makes one page of all of it.
 
-Further questions: `compare_levels` (several tables as one family), `across` (over several data sets), `crossed` (runs
-that share seeds), `plan_looks` and `anytime` (may I look again?), `performance_profiles` and `iqm_intervals` (how are
-all runs?), `bayesian_signed_rank` (how probable?), `page` and `intersection_union` (is this the order?), `tost` and
-`non_inferiority` (are they as good?), `plan` and `power` (how many seeds?), `choose` (which setting, chosen on other
-seeds?), `rank`, `ranking_table` and `sweep_picture` (how are all settings?), `components` (where does the variance come
-from?), `first_reached`, `compare_times` and `arrivals` (when is an accuracy reached?), `rates_so_far` and `last_broken`
-(are quotas kept?), `best_under_quotas` (what would be best?), `fairness` (how evenly are clients served?), `per_round`
-and `per_client` (tidy frames of all results). `jfed.claims` has the papers' claims.
+Further questions: `compare_levels` (several tables as one family), `across` (over several data sets), `standings` (over
+several worlds and data sets at once), `crossed` (runs that share seeds), `plan_looks` and `anytime` (may I look
+again?), `performance_profiles` and `iqm_intervals` (how are all runs?), `bayesian_signed_rank` (how probable?), `page`
+and `intersection_union` (is this the order?), `tost` and `non_inferiority` (are they as good?), `plan` and `power` (how
+many seeds?), `choose` (which setting, chosen on other seeds?), `rank`, `ranking_table` and `sweep_picture` (how are all
+settings?), `components` (where does the variance come from?), `first_reached`, `compare_times` and `arrivals` (when is
+an accuracy reached?), `rates_so_far` and `last_broken` (are quotas kept?), `best_under_quotas` (what would be best?),
+`fairness` (how evenly are clients served?), `per_round` and `per_client` (tidy frames of all results). `jfed.claims`
+has the papers' claims.
 
 Names are loaded on first use. Arguments of functions are checked by their annotations (`jfed.calls`).
 """
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from jfed.comparisons.comparison import best_group as best_group
     from jfed.comparisons.ranking import Ranking as Ranking
     from jfed.comparisons.ranking import rank as rank
+    from jfed.comparisons.standings import Standing as Standing
+    from jfed.comparisons.standings import Standings as Standings
+    from jfed.comparisons.standings import standings as standings
     from jfed.comparisons.summary import SchemeSummary as SchemeSummary
     from jfed.comparisons.summary import Summary as Summary
     from jfed.comparisons.summary import coefficient_of_variation as coefficient_of_variation
@@ -62,6 +66,8 @@ if TYPE_CHECKING:
     from jfed.report.figures.profiles import profile_curves as profile_curves
     from jfed.report.figures.ranks import rank_diagram as rank_diagram
     from jfed.report.figures.seeds import seed_differences as seed_differences
+    from jfed.report.figures.standings import rank_intervals as rank_intervals
+    from jfed.report.figures.standings import winners_map as winners_map
     from jfed.report.figures.style import for_paper as for_paper
     from jfed.report.figures.survival import arrivals as arrivals
     from jfed.report.figures.survival import kaplan_meier as kaplan_meier
@@ -73,6 +79,7 @@ if TYPE_CHECKING:
     from jfed.report.formats import write as write
     from jfed.report.page.document import write_report as write_report
     from jfed.report.sentences import sentences as sentences
+    from jfed.report.standings import standings_table as standings_table
     from jfed.report.sweep_pictures import sweep_picture as sweep_picture
     from jfed.report.sweeps import ranking_table as ranking_table
     from jfed.report.tables import Table as Table
@@ -131,11 +138,13 @@ _NAMES = {
     "jfed.report.figures.profiles": "profile_curves",
     "jfed.report.figures.ranks": "rank_diagram",
     "jfed.report.figures.seeds": "seed_differences",
+    "jfed.report.figures.standings": "rank_intervals winners_map",
     "jfed.report.figures.style": "for_paper",
     "jfed.report.figures.survival": "arrivals kaplan_meier",
     "jfed.report.formats": "to_csv to_html to_latex to_markdown to_terminal write",
     "jfed.report.page.document": "write_report",
     "jfed.report.sentences": "sentences",
+    "jfed.report.standings": "standings_table",
     "jfed.report.sweep_pictures": "sweep_picture",
     "jfed.report.sweeps": "ranking_table",
     "jfed.report.tables": "Table comparisons_table summary_table",
@@ -163,6 +172,7 @@ _NAMES = {
     "jfed.stats.shape": "shape_note",
     "jfed.stats.spending": "inflation",
     "jfed.comparisons.ranking": "Ranking rank",
+    "jfed.comparisons.standings": "Standing Standings standings",
     "jfed.comparisons.summary": "SchemeSummary Summary coefficient_of_variation entropy gini jain summarise",
     "jfed.comparisons.tuning": "choose",
     "jfed.stats.variance": "components",

@@ -25,7 +25,7 @@ WORDS = {"world": "world", "data": "data set", "seed": "seed"}
 
 
 def write(runs: Any, alpha: float, output: Output, console: Console) -> None:
-    """Write the table of runs, the standings by each outcome, two tables of each world, and figures.
+    """Write the table of runs, all tables and figures.
 
     Args:
         runs: data frame from `rows`, the chosen setting of each scheme in each problem on the reported seeds.
@@ -34,33 +34,55 @@ def write(runs: Any, alpha: float, output: Output, console: Console) -> None:
         console: where the main tables are shown.
     """
     output.runs(runs)
-    oracles = sorted(set(runs.scheme[runs.oracle]))
-    fair = runs[~runs.scheme.isin(oracles)]
-    title = ", ".join(_many(runs[column].nunique(), word) for column, word in WORDS.items())
+    for name, table in tables(runs, alpha).items():
+        output.table(table, name)
+        if name in (PRIMARY, "overview"):
+            show(output.tables[-1], console)
+    for name, figure in figures(runs, alpha).items():
+        output.figure(figure, name)
+
+
+def tables(runs: Any, alpha: float) -> dict[str, Table]:
+    """Return the standings by each outcome, an overview, those that know the world, and two tables of each world.
+
+    Args:
+        runs: as in `write`.
+        alpha: familywise error rate of each table.
+    """
+    made, fair, title = {}, runs[~runs.oracle], _title(runs)
     if fair.scheme.nunique() > 1:
         found = {name: _standings(fair, name, alpha) for name in OUTCOMES}
         for name, one in found.items():
             table = standings_table(one, f"{OUTCOMES[name]} ({title})")
-            output.table(replace(table, notes=(*table.notes, *_notes(name, fair))), name)
-            if name == PRIMARY:
-                show(output.tables[-1], console)
-        overview = ranks_table(found, f"Mean ranks by every outcome ({title})")
-        output.table(overview, "overview")
-        show(overview, console)
-        output.figure(rank_intervals(found[PRIMARY], title, name=OUTCOMES[PRIMARY].lower()), "ranks")
-        picture = winners_map(found[PRIMARY], "data", "world", title, name=OUTCOMES[PRIMARY].lower())
-        output.figure(picture, "who_wins_where")
-    if oracles:
-        known = runs[runs.scheme.isin([BASELINE, *oracles])]
-        table = standings_table(_standings(known, PRIMARY, alpha), f"Schemes that know the world ({title})")
-        output.table(table, "oracles")
+            made[name] = replace(table, notes=(*table.notes, *_notes(name, fair)))
+        made["overview"] = ranks_table(found, f"Mean ranks by every outcome ({title})")
+    if runs.oracle.any():
+        known = runs[runs.oracle | (runs.scheme == BASELINE)]
+        made["oracles"] = standings_table(_standings(known, PRIMARY, alpha), f"Schemes that know the world ({title})")
     for world, own in fair.groupby("world", sort=False):
         about = WORLDS[str(world)].about if str(world) in WORLDS else "a world of its own"
         words = f"{OUTCOMES[PRIMARY]}, {world}: {about}"
         if runs.data.nunique() > 1:
             known = across(own, PRIMARY, by="data", baseline=BASELINE, higher_is_better=True, alpha=alpha)
-            output.table(across_table(known, words), f"world_{world}")
-        output.table(_behind(own, alpha, words), f"best_{world}")
+            made[f"world_{world}"] = across_table(known, words)
+        made[f"best_{world}"] = _behind(own, alpha, words)
+    return made
+
+
+def figures(runs: Any, alpha: float) -> dict[str, Any]:
+    """Return the figures of mean ranks, and of who wins where; none for fewer than two schemes."""
+    fair, title, words = runs[~runs.oracle], _title(runs), OUTCOMES[PRIMARY].lower()
+    if fair.scheme.nunique() < 2:
+        return {}
+    found = _standings(fair, PRIMARY, alpha)
+    return {
+        "ranks": rank_intervals(found, title, name=words),
+        "who_wins_where": winners_map(found, "data", "world", title, name=words),
+    }
+
+
+def _title(runs: Any) -> str:
+    return ", ".join(_many(runs[column].nunique(), word) for column, word in WORDS.items())
 
 
 def _behind(own: Any, alpha: float, words: str) -> Table:
