@@ -20,7 +20,8 @@ from jfed.core.errors import ConfigError
 
 def test_every_scheme_is_in_one_family_and_has_the_same_budget():
     every = families(())
-    assert "best" not in every and every["e3cs"] == ["e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-inc"]
+    assert not {"best", "everybody"} & set(every) and families(["everybody"])["everybody"]
+    assert every["e3cs"] == ["e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-inc"]
     assert every["uniform"] == ["uniform"] and "random" not in every
     assert catalog.scheme("norm-importance").average_over() == "unscaled" != catalog.scheme("norm-topk").average_over()
     assert every["fedcs"] == ["fedcs"] and every["fedcs-3"] == ["fedcs-3"]

@@ -17,10 +17,11 @@ from jfed.sweep import Point
 
 RATES = (0.01, 1.0)  # lowest and highest client rate
 BASELINE = "uniform"
+LEFT_OUT = ("best", "everybody")  # an allocation, and a cohort of all clients
 
 
 def families(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the schemes of the leaderboard, each with the names of its own settings; by default all but "best".
+    """Return the schemes of the leaderboard, each with the names of its own settings; by default all but `LEFT_OUT`.
 
     Args:
         names: schemes, such as e3cs or uniform, or single settings, such as e3cs-0.5; none for all.
@@ -40,7 +41,7 @@ def families(names: Sequence[str]) -> dict[str, list[str]]:
         else:
             found[name.name] = own
     if not names:
-        return {family: own for family, own in found.items() if family != "best"}  # an allocation, not a scheme
+        return {family: own for family, own in found.items() if family not in LEFT_OUT}
     chosen = {}
     for name in dict.fromkeys((BASELINE, *names)):
         if name in found:

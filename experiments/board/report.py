@@ -133,7 +133,7 @@ def _notes(name: str, runs: Any) -> tuple[str, ...]:
     step_j = ", ".join(f"{joules:g}" for joules in JOULES.step_j)
     joules = (
         f" Energy: {step_j} J a local step of three kinds of devices, and {JOULES.means(1)[1][0]:g} J an exchange; in"
-        f" worlds that count none {CLIENT_J:g} J for each client selected."
+        f" worlds that count none {CLIENT_J:g} J for each client selected. Polls for losses cost nothing."
     )
     energy = joules if name == "energy_to_target" else ""
     told = ", ".join(f"{scheme} {count}" for scheme, count in never.items() if count) or "none"

@@ -80,7 +80,7 @@ def winners_map(found: Standings, along: str, down: str, title: str, *, name: st
         drawn = axes.pcolormesh(lead, cmap="YlGn", vmin=0.0, vmax=most)
         for i in range(len(rows)):
             for j in range(len(columns)):
-                dark = lead[i, j] > 0.65 * most
+                dark = lead[i, j] > 0.8 * most  # where white has the better contrast
                 axes.text(j + 0.5, i + 0.5, words[i][j], ha="center", va="center", fontsize=6,
                           color="white" if dark else "black", linespacing=1.15)  # fmt: skip
         axes.set_xticks(np.arange(len(columns)) + 0.5, [wrap(str(column), 1.2, 7) for column in columns])
