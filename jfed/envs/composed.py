@@ -245,7 +245,8 @@ class Options(EnvironmentOptions):
                 succeeded &= latency_s <= deadline_s
                 latency_s = jnp.where(succeeded, latency_s, deadline_s)
             if waiting.first is not None:
-                used, latency_s = of_the_first(waiting.first(params.waiting), cohort.selected & succeeded, latency_s)
+                back_in_time, tie_break = cohort.selected & succeeded, prng.uniform(prng.at(key, 2), dims.num_clients)
+                used, latency_s = of_the_first(waiting.first(params.waiting), back_in_time, latency_s, tie_break)
             costs = Costs(step_s[None], exchange_s[None])
             if made["energy"] is not None:
                 spent, sent = made["energy"](params.energy)

@@ -215,6 +215,17 @@ def test_the_oracle_knows_who_will_be_in_time(partial):
         assert (seen.oracle.latency_s[1] >= outcome.latency_s[1:].mean(0) - 0.02).all()
 
 
+def test_equally_fast_clients_are_equally_often_among_the_first():
+    """Four of six are asked, three that are equally fast and a slow one; two of the fast ones count."""
+    world = composed.Options(
+        Always(), Always(), speed=Tempo((0.0,), (0.5, 0.5, 0.5, 0.9, 0.5, 0.5), 0.0), waiting=First(2.0, 4.0)
+    )
+    asked = np.tile([True, False, True, True, False, True], (3000, 1))
+    _, (_, _, outcome) = walk(world, asked, np.zeros((3000, 6)), np.ones(6), 0, k=4)
+    np.testing.assert_allclose(outcome.used.mean(0), [2 / 3, 0, 2 / 3, 0, 0, 2 / 3], atol=0.04)
+    assert (outcome.used.sum(1) == 2).all()
+
+
 def test_by_default_clients_are_the_volatile_ones():
     nobody = np.zeros((3000, 8), bool)
     _, (_, seen, outcome) = walk(composed.Options(), nobody, nobody.astype(int), np.ones(8), 0)
