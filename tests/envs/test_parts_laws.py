@@ -198,6 +198,18 @@ def test_times_are_correlated_with_the_numbers_of_images(rho):
 
 
 @pytest.mark.parametrize("partial", [False, True])
+def test_a_client_that_needs_the_whole_time_is_there(partial):
+    """Steps of no time, and an exchange as long as the deadline, or a little longer."""
+    every = np.ones((2, 2), bool)
+    for exchange_s, back in ((2.0, True), (2.1, False)):
+        world = composed.Options(Always(), Always(), speed=Tempo((0.0,), (exchange_s,), 0.0),
+                                 waiting=Deadline(2.0, partial))  # fmt: skip
+        _, (_, seen, outcome) = walk(world, every, 5 * every, np.ones(2), 0)
+        assert (outcome.succeeded == back).all() and (seen.oracle.success_rate == back).all()
+        assert outcome.steps is None or (outcome.steps == 5 * back).all()
+
+
+@pytest.mark.parametrize("partial", [False, True])
 def test_the_oracle_knows_who_will_be_in_time(partial):
     """Two steps in every round, so that the oracle knows their number from the second round on."""
     rounds = 6000

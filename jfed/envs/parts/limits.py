@@ -20,8 +20,9 @@ def fitting(
     step_s: Float[Array, " clients"], left_s: Float[Array, " clients"], steps: Int[Array, " clients"]
 ) -> Int[Array, " clients"]:
     """Return how many of the planned steps fit into the time that is left."""
-    many = jnp.floor(left_s / jnp.maximum(step_s, jnp.finfo(step_s.dtype).tiny))
-    return jnp.clip(many, 0, steps).astype(jnp.int32)
+    free = jnp.where(left_s >= 0, steps, 0)  # of steps that take no time, all fit
+    many = jnp.floor(left_s / jnp.where(step_s > 0, step_s, 1.0))
+    return jnp.clip(jnp.where(step_s > 0, many, free), 0, steps).astype(jnp.int32)
 
 
 def of_the_first(
