@@ -228,7 +228,7 @@ class Options(EnvironmentOptions):
         def respond(
             key: PRNGKeyArray, state: State, params: Params, view: View, cohort: Cohort, plan: Plan
         ) -> tuple[State, Outcome]:
-            _, lucky = rates(state, params, view)
+            _, lucky = rates(state._replace(steps=plan.steps), params, view)  # which are now known
             after, succeeded = back.step(prng.at(key, 0), state.success, params.success, lucky, view.round)
             step_s, exchange_s = state.pace
             if speed.spread is not None:

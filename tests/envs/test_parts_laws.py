@@ -122,6 +122,15 @@ def test_rates_tied_to_data_and_to_time():
     np.testing.assert_allclose(chance[0, 0], np.exp([0, -1, -2]), 1e-5)
 
 
+def test_clients_drop_out_during_the_steps_of_the_round_itself():
+    world = composed.Options(success=Lasting(10.0), speed=Tempo((1.0,), (2.0,), 0.0))
+    steps = np.broadcast_to(np.array([[8], [0], [3]]), (3, 3000))
+    _, (_, seen, outcome) = walk(world, steps < 0, steps, np.ones(3000), 0)
+    np.testing.assert_allclose(outcome.succeeded.mean(1), np.exp([-1.0, -0.2, -0.5]), atol=0.03)
+    # The oracle does not know the plan yet.
+    np.testing.assert_allclose(seen.oracle.success_rate[:, 0], np.exp([-0.3, -1.0, -0.2]), rtol=1e-5)
+
+
 def rates_over(change, rates, classes, num_rounds, seeds=1):
     """Return the rates of each client in each round, (seeds, T, K)."""
     num_clients = len(rates)
