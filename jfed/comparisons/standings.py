@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from jfed.comparisons.across_data import Evidence
 from jfed.comparisons.across_tests import corrected
 from jfed.results.direction import require_direction
 from jfed.results.frames import require_scheme
@@ -122,8 +123,8 @@ def standings(
         seed: seed of the bootstrap.
 
     Raises:
-        ValueError: a column or the baseline is missing, there are fewer than two schemes or seeds, or a scheme lacks a
-            combination of levels, or has it twice.
+        ValueError: a column or the baseline is missing, there are fewer than two schemes or seeds, a scheme lacks a
+            combination of levels or has it twice, or all schemes failed in one.
 
     Source: Searle, Casella and McCulloch (1992), Variance components, chapter 4; Owen (2007), The pigeonhole bootstrap.
     """
@@ -173,7 +174,7 @@ def standings(
                 among_best=float(among[i]),
                 wins=int(wins[i]),
                 failed=failed[i],
-                verdict=_verdict(mine.p_adjusted if mine else None, difference if higher else -difference, alpha),
+                verdict=_verdict(mine, difference if higher else -difference, alpha),
             )
         )
     rows.sort(key=lambda row: row.rank)
@@ -224,11 +225,11 @@ def _filled(better: np.ndarray, metric: str) -> np.ndarray:
     return np.where(known, better, np.where(known, better, np.inf).min(0))
 
 
-def _verdict(p: float | None, gain: float, alpha: float) -> str:
-    if p is None:
+def _verdict(test: Evidence | None, gain: float, alpha: float) -> str:
+    if test is None:
         return "baseline"
-    if not p < alpha:
-        return "identical" if gain == 0 and p == 1 else "no difference shown"
+    if not test.p_adjusted < alpha:
+        return "identical" if gain == 0 and test.se == 0 else "no difference shown"  # gains and losses may cancel
     return "better" if gain > 0 else "worse"
 
 

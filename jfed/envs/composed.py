@@ -228,7 +228,7 @@ class Options(EnvironmentOptions):
         def respond(
             key: PRNGKeyArray, state: State, params: Params, view: View, cohort: Cohort, plan: Plan
         ) -> tuple[State, Outcome]:
-            _, lucky = rates(state, params, view)
+            _, lucky = rates(state._replace(steps=plan.steps), params, view)  # which are now known
             after, succeeded = back.step(prng.at(key, 0), state.success, params.success, lucky, view.round)
             step_s, exchange_s = state.pace
             if speed.spread is not None:
@@ -245,7 +245,8 @@ class Options(EnvironmentOptions):
                 succeeded &= latency_s <= deadline_s
                 latency_s = jnp.where(succeeded, latency_s, deadline_s)
             if waiting.first is not None:
-                used, latency_s = of_the_first(waiting.first(params.waiting), cohort.selected & succeeded, latency_s)
+                back_in_time, tie_break = cohort.selected & succeeded, prng.uniform(prng.at(key, 2), dims.num_clients)
+                used, latency_s = of_the_first(waiting.first(params.waiting), back_in_time, latency_s, tie_break)
             costs = Costs(step_s[None], exchange_s[None])
             if made["energy"] is not None:
                 spent, sent = made["energy"](params.energy)

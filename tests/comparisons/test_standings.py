@@ -62,6 +62,13 @@ def test_lower_can_be_better_and_ties_share_ranks():
     assert [round(row.among_best, 3) for row in two.rows] == [1, 1, 0]
 
 
+def test_schemes_whose_gains_and_losses_cancel_are_not_identical():
+    found = standings(frame(lambda i, w, d, s: i * (-1.0) ** s, ("random", "good")), "accuracy", ("world", "data"),
+                      baseline="random")  # fmt: skip
+    good = next(row for row in found.rows if row.scheme == "good")
+    assert good.difference == 0 and good.p == 1 and good.verdict == "no difference shown"
+
+
 def test_a_failed_run_counts_as_the_worst_of_its_cell_and_seed():
     scores = np.random.default_rng(1).normal(size=(3, 2, 3, 4))
     broken = scores.copy()

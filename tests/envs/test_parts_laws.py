@@ -122,6 +122,15 @@ def test_rates_tied_to_data_and_to_time():
     np.testing.assert_allclose(chance[0, 0], np.exp([0, -1, -2]), 1e-5)
 
 
+def test_clients_drop_out_during_the_steps_of_the_round_itself():
+    world = composed.Options(success=Lasting(10.0), speed=Tempo((1.0,), (2.0,), 0.0))
+    steps = np.broadcast_to(np.array([[8], [0], [3]]), (3, 3000))
+    _, (_, seen, outcome) = walk(world, steps < 0, steps, np.ones(3000), 0)
+    np.testing.assert_allclose(outcome.succeeded.mean(1), np.exp([-1.0, -0.2, -0.5]), atol=0.03)
+    # The oracle does not know the plan yet.
+    np.testing.assert_allclose(seen.oracle.success_rate[:, 0], np.exp([-0.3, -1.0, -0.2]), rtol=1e-5)
+
+
 def rates_over(change, rates, classes, num_rounds, seeds=1):
     """Return the rates of each client in each round, (seeds, T, K)."""
     num_clients = len(rates)
@@ -198,6 +207,18 @@ def test_times_are_correlated_with_the_numbers_of_images(rho):
 
 
 @pytest.mark.parametrize("partial", [False, True])
+def test_a_client_that_needs_the_whole_time_is_there(partial):
+    """Steps of no time, and an exchange as long as the deadline, or a little longer."""
+    every = np.ones((2, 2), bool)
+    for exchange_s, back in ((2.0, True), (2.1, False)):
+        world = composed.Options(Always(), Always(), speed=Tempo((0.0,), (exchange_s,), 0.0),
+                                 waiting=Deadline(2.0, partial))  # fmt: skip
+        _, (_, seen, outcome) = walk(world, every, 5 * every, np.ones(2), 0)
+        assert (outcome.succeeded == back).all() and (seen.oracle.success_rate == back).all()
+        assert outcome.steps is None or (outcome.steps == 5 * back).all()
+
+
+@pytest.mark.parametrize("partial", [False, True])
 def test_the_oracle_knows_who_will_be_in_time(partial):
     """Two steps in every round, so that the oracle knows their number from the second round on."""
     rounds = 6000
@@ -213,6 +234,17 @@ def test_the_oracle_knows_who_will_be_in_time(partial):
     np.testing.assert_allclose(outcome.latency_s[1:].mean(0), seen.oracle.latency_s[1], atol=slack)
     if partial:
         assert (seen.oracle.latency_s[1] >= outcome.latency_s[1:].mean(0) - 0.02).all()
+
+
+def test_equally_fast_clients_are_equally_often_among_the_first():
+    """Four of six are asked, three that are equally fast and a slow one; two of the fast ones count."""
+    world = composed.Options(
+        Always(), Always(), speed=Tempo((0.0,), (0.5, 0.5, 0.5, 0.9, 0.5, 0.5), 0.0), waiting=First(2.0, 4.0)
+    )
+    asked = np.tile([True, False, True, True, False, True], (3000, 1))
+    _, (_, _, outcome) = walk(world, asked, np.zeros((3000, 6)), np.ones(6), 0, k=4)
+    np.testing.assert_allclose(outcome.used.mean(0), [2 / 3, 0, 2 / 3, 0, 0, 2 / 3], atol=0.04)
+    assert (outcome.used.sum(1) == 2).all()
 
 
 def test_by_default_clients_are_the_volatile_ones():

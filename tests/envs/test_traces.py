@@ -77,6 +77,11 @@ def test_a_trace_is_its_content(tmp_path):
         ([(0, 0, 3), (0, "late", 9)], "client,start,end", "line 3: start must be a finite number"),
         ([(0, 0)], "client,start,end", "line 2: there are 2 values for 3 columns"),
         ([(0, 0, 3)], "who,start,end", "must have the columns client, start and end, found who, start, end"),
+        (
+            [(0, 0, 3, 9)],
+            "client,start,end,end",
+            "client, start and end, found client, start, end, end",
+        ),
         ([], "client,start,end", "has no rows: it must have the columns"),
     ],
 )

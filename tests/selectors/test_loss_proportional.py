@@ -60,7 +60,7 @@ def test_it_follows_the_reference(form):
             if options.weights == "mean":
                 chosen = ref.draw_one_by_one(q, there[t], k, races[t])
                 assert len(chosen) == min(k, there[t].sum()) and np.isnan(cohort.inclusion[t]).all()
-                np.testing.assert_allclose(cohort.importance[t], 1 / np.maximum(N, 1))
+                np.testing.assert_allclose(cohort.importance[t], N.mean() / np.maximum(N, 1))
             else:
                 times = ref.draw_with_replacement(q, points[t], k)
                 chosen = {i for i in range(K) if times[i]}
@@ -120,6 +120,18 @@ def test_weights_are_unbiased():
     error = found.std(0) / np.sqrt(draws)
     assert (abs(found.mean(0) - p) <= 4 * error).all() and (error < 0.01).all()
     assert (abs(scaled.mean(0) - p) > 4 * scaled.std(0) / np.sqrt(draws)).any()
+
+
+def test_models_of_the_mean_count_alike_in_each_reading():
+    options = FORMS["mean last"]
+    params = on_device(options.params(Problem(K, 4, 1)))
+    seen = view(jnp.int32(1), 1, Rounds(jnp.arange(K) != 3, num_samples=jnp.asarray(N)))
+    start = lp.State(jnp.ones(K))
+    chosen = jax.jit(MEMBERS["mean last"].select)(jax.random.key(0), start, params, seen)[1]
+    weights = {"all": 1 / 8, "unscaled": 1 / 9, "selected": 1 / 4, "returned": 1 / 4}  # 8 of 9 have images
+    for reading, one in weights.items():
+        found = share(reading, seen.num_samples, chosen.selected, chosen.selected, chosen.importance)
+        np.testing.assert_allclose(found[chosen.selected], one, rtol=1e-6)
 
 
 def test_large_losses_are_drawn_more_often_by_the_mean():

@@ -8,6 +8,7 @@ Availability and Time-Varying Communication Constraints", IEEE JSTSP, 2022 (rate
 - `zones` time zones lie evenly over the day, client i in zone i mod `zones`; 1: all clients have the same day; 0: each
   client draws its own hour.
 - `wave`: sine, or square: day (the upper rate) for half of the period, then night.
+- Where mean rates change in the course of a run, the wave is cut off at 0 and 1.
 """
 
 from dataclasses import dataclass

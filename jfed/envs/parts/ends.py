@@ -7,7 +7,8 @@ Networks", MLSys 2020, for partial work.
 *Departures.*
 - `First`: of a cohort of k, the first m = ceil(k / over) that return count, so that k is int(over m) for the usual
   numbers, and the round ends with the m-th return. If fewer return, the server waits for all, up to the deadline.
-  Clients that come too late do not count as returned; the time waited for them ends with the round.
+  Clients that come too late do not count as returned; the time waited for them ends with the round. Of clients that
+  take equally long, some are drawn at random.
 - A client that fails keeps the server waiting until the deadline; without one, for as long as it would have taken.
 """
 

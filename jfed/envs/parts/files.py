@@ -54,12 +54,12 @@ def read(path: str | Path, names: Sequence[str]) -> Columns:
     """
     path = Path(path)
     try:
-        found, lines = _npz(path) if path.suffix == ".npz" else _csv(path)
+        there, found, lines = _npz(path) if path.suffix == ".npz" else _csv(path)
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror or error}).") from error
     wanted = f"{', '.join(names[:-1])} and {names[-1]}"
-    if sorted(found) != sorted(names):
-        raise DataError(f"{path} must have the columns {wanted}, found {', '.join(found) or 'none'}.")
+    if sorted(there) != sorted(names):
+        raise DataError(f"{path} must have the columns {wanted}, found {', '.join(there) or 'none'}.")
     word = "row" if path.suffix == ".npz" else "line"
     if len(lines) == 0:
         raise DataError(f"{path} has no rows: it must have the columns {wanted} and at least one row.")
@@ -73,7 +73,11 @@ def read(path: str | Path, names: Sequence[str]) -> Columns:
     return made
 
 
-def _csv(path: Path) -> tuple[dict[str, np.ndarray], np.ndarray]:
+Read = tuple[list[str], dict[str, np.ndarray], np.ndarray]
+"""Names of the columns as they stand in the file, the columns by name, and the lines or rows."""
+
+
+def _csv(path: Path) -> Read:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
@@ -86,7 +90,7 @@ def _csv(path: Path) -> tuple[dict[str, np.ndarray], np.ndarray]:
         if len(row) != len(header):
             raise DataError(f"{path}, line {line}: there are {len(row)} values for {len(header)} columns.")
         values[i] = [_number(text) for text in row]
-    return dict(zip(header, values.T, strict=True)), np.array([line for line, _ in rows], int)
+    return header, dict(zip(header, values.T, strict=True)), np.array([line for line, _ in rows], int)
 
 
 def _number(text: str) -> float:
@@ -96,7 +100,7 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _npz(path: Path) -> tuple[dict[str, np.ndarray], np.ndarray]:
+def _npz(path: Path) -> Read:
     try:
         with np.load(path, allow_pickle=False) as file:
             found: dict[str, Any] = {name: file[name] for name in file.files}
@@ -109,4 +113,4 @@ def _npz(path: Path) -> tuple[dict[str, np.ndarray], np.ndarray]:
     shapes = {array.shape for array in columns.values()}
     if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
         raise DataError(f"{path} must hold vectors of one length, found shapes {', '.join(map(str, sorted(shapes)))}.")
-    return columns, np.arange(next(iter(shapes))[0] if shapes else 0)
+    return list(columns), columns, np.arange(next(iter(shapes))[0] if shapes else 0)

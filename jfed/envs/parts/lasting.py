@@ -1,6 +1,7 @@
 """Tied to time: a client drops out at a constant hazard while it works, so that slow clients fail more often.
 
-A client whose expected time in a round is s returns with probability exp(-s / life_s).
+A client whose expected time in a round is s returns with probability exp(-s / life_s). As `availability`, before the
+round's local steps are planned, s is that of the numbers of steps of the round before.
 """
 
 from dataclasses import dataclass

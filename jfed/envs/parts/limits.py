@@ -20,15 +20,26 @@ def fitting(
     step_s: Float[Array, " clients"], left_s: Float[Array, " clients"], steps: Int[Array, " clients"]
 ) -> Int[Array, " clients"]:
     """Return how many of the planned steps fit into the time that is left."""
-    many = jnp.floor(left_s / jnp.maximum(step_s, jnp.finfo(step_s.dtype).tiny))
-    return jnp.clip(many, 0, steps).astype(jnp.int32)
+    free = jnp.where(left_s >= 0, steps, 0)  # of steps that take no time, all fit
+    many = jnp.floor(left_s / jnp.where(step_s > 0, step_s, 1.0))
+    return jnp.clip(jnp.where(step_s > 0, many, free), 0, steps).astype(jnp.int32)
 
 
 def of_the_first(
-    m: Int[Array, ""], returned: Bool[Array, " clients"], latency_s: Float[Array, " clients"]
+    m: Int[Array, ""],
+    returned: Bool[Array, " clients"],
+    latency_s: Float[Array, " clients"],
+    tie_break: Float[Array, " clients"],
 ) -> tuple[Bool[Array, " clients"], Float[Array, " clients"]]:
-    """Return the first m of the clients that return, and the times for which the server waits if it waits for them."""
-    used = ops.smallest(latency_s, m, returned)
+    """Return the first m of the clients that return, and the times for which the server waits if it waits for them.
+
+    Args:
+        m: number of clients for which the server waits.
+        returned: clients of the cohort that return.
+        latency_s: times that they take.
+        tie_break: order of clients that take equally long.
+    """
+    used = ops.smallest(latency_s, m, returned, tie_break)
     last = fold(jnp.maximum, jnp.where(used, latency_s, 0.0))
     return used, jnp.where(ops.count(returned) >= m, jnp.minimum(latency_s, last), latency_s)
 
