@@ -2,7 +2,7 @@
 
 E3CS was made for volatile clients, and is built on Exp3, whose rewards may be anything. Published experiments have
 rates that never change. Here they stay, jump (the classes are reversed in the middle), rotate (by a class in each
-fifth), or wander (reflected steps). Regret is against FedCS, which knows the rates of the present round, on the same
+quarter), or wander (reflected steps). Regret is against FedCS, which knows the rates of the present round, on the same
 draws.
 """
 
@@ -34,7 +34,7 @@ ORACLE, BASELINE = "fedcs", "uniform"
 CHANGES = {
     "none": "rates stay",
     "jump": "reversed in the middle",
-    "rotation": "rotated by a class in each fifth",
+    "rotation": "rotated by a class in each quarter",
     "walk": "reflected steps",
 }
 SCHEMES = (
@@ -80,7 +80,7 @@ class Settings:
 
 def change_of(name: str, num_rounds: int) -> Any:
     """Return the change of rates in a run of so many rounds."""
-    return {"none": Still(), "jump": Jump(), "rotation": Rotate(max(1, num_rounds // 5)), "walk": Drift()}[name]
+    return {"none": Still(), "jump": Jump(), "rotation": Rotate(max(1, num_rounds // 4)), "walk": Drift()}[name]
 
 
 def points(settings: Settings, num_rounds: int) -> list[Point]:

@@ -20,7 +20,7 @@ def test_points_have_the_oracle_and_every_change(tmp_path):
     every = experiment.points(small(tmp_path, set=("environment.success.rates=(0.2,0.8)",)), 20)
     assert [p.coords["method"] for p in every] == ["uniform", "fedcs", "e3cs-0", "ucb1"] * 4
     assert [p.coords["change"] for p in every[::4]] == ["none", "jump", "rotation", "walk"]
-    assert every[8].config.environment.change.every == 4  # a fifth of the rounds
+    assert every[8].config.environment.change.every == 5  # a quarter of the rounds
     with pytest.raises(ConfigError, match="A change is one of none, jump, rotation, walk, found leap"):
         experiment.points(small(tmp_path, changes=("leap",)), 20)
 

@@ -130,8 +130,9 @@ class Options(SelectorOptions):
             q = chances(view.probed if self.loss == "fresh" else state.last_loss, params.uniform, view)
             if self.weights == "mean":
                 selected = ops.race(key, jnp.log(jnp.maximum(q, jnp.finfo(q.dtype).tiny)), params.k, view.available)
-                mean = ops.total(view.num_samples.astype(q.dtype)) / dims.num_clients  # with which "unscaled" has shares of 1 / K
-                alike = mean / jnp.maximum(view.num_samples, 1).astype(q.dtype)  # the average multiplies it by n_i
+                sizes = view.num_samples.astype(q.dtype)
+                mean = ops.total(sizes) / dims.num_clients  # with which "unscaled" has shares of 1 / K
+                alike = mean / jnp.maximum(sizes, 1.0)  # the average multiplies it by n_i
                 return state, Cohort(selected, jnp.full(q.shape, jnp.nan), alike)
             drawn = times_drawn(key, q, params.k, dims.slots)
             expected = params.k * q
