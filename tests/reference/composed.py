@@ -81,3 +81,11 @@ def expected_latency(mean_s, sigma, deadline_s, chance):
     u = (np.arange(20000) + 0.5) / 20000
     time = mean_s * np.exp(sigma * stats.norm.ppf(u) - sigma**2 / 2)
     return float(np.mean(np.where(time <= deadline_s, chance * time + (1 - chance) * deadline_s, deadline_s)))
+
+
+def drifted(walked, span):
+    """Return the factor of a client's times after a walk in logarithms, between the mirrors 1 / span and span."""
+    place, log_span = -2 * math.log(span) * walked, math.log(span)
+    while not -log_span <= place <= log_span:
+        place = -2 * log_span - place if place < 0 else 2 * log_span - place
+    return math.exp(place)
