@@ -3,7 +3,8 @@
 Any combination of parts is a world. The parts are in `jfed/envs/parts/`, each with its sources and departures:
 
 - `availability` and `success` are on/off processes: `Always`, `Coins`, `Markov`, `Diurnal`, `Cyclic`, `Shocks`,
-  `Sized` (tied to data), `Lasting` (tied to time), or a `Trace` from a file;
+  `Sized` (tied to data), `LabelRates` and `LabelDays` (tied to labels), `Lasting` (tied to time), or a `Trace` from a
+  file;
 - `change` moves the rates of one of them or both, the times of clients, or all of these: `Still`, `Drift`, `Jump`,
   `Rotate`, `Swap`;
 - `speed` has the times of a local step and of the exchange: `Unit`, `Tempo` (by class or from a file), `LogNormal`,
@@ -51,6 +52,8 @@ from jfed.envs.parts.drawn import LogNormal, Pareto
 from jfed.envs.parts.drift import Drift
 from jfed.envs.parts.ends import All, Deadline, First
 from jfed.envs.parts.joules import Joules
+from jfed.envs.parts.labels import LabelDays as LabelDays
+from jfed.envs.parts.labels import LabelRates as LabelRates
 from jfed.envs.parts.lasting import Lasting as Lasting
 from jfed.envs.parts.limits import expected_s, fitting, foreseen, of_the_first
 from jfed.envs.parts.markov import Markov
@@ -194,6 +197,10 @@ class Options(EnvironmentOptions):
         if (energy := self._part("energy").means(num_clients)) is not None:
             rows.append(energy)
         return Costs(*map(np.stack, zip(*rows, strict=True)))  # type: ignore[arg-type]
+
+    def needs_labels(self) -> bool:
+        """Return whether availability or success is tied to labels."""
+        return any(self._part(name).needs_labels() for name in ("availability", "success"))
 
     def spends(self) -> tuple[str, ...]:
         """Return ("energy_j",) where energy is counted."""

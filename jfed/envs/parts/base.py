@@ -145,6 +145,10 @@ class OnOffOptions(PartOptions):
         """Return the probability that a client is on in a round, on average over clients and rounds."""
         return 1.0
 
+    def needs_labels(self) -> bool:
+        """Return whether `params` reads the labels of the clients' images: the world needs training then."""
+        return False
+
 
 @dataclass(frozen=True)
 class ChangeOptions(PartOptions):
