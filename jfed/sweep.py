@@ -1,5 +1,6 @@
 """Sweeps: lists of points, by product and by zip; seeds."""
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -111,11 +112,23 @@ def changed(points: Sequence[Point], delta: Mapping[str, Any]) -> list[Point]:
         require(not told, f"{path} cannot be set here, since points already have a coordinate {coordinate(path)}.")
     for path in ordered(delta):
         _require_known(points, path)
-        points = [
-            Point(configs.replace(p.config, {path: delta[path]}), p.coords) if configs.has(p.config, path) else p
-            for p in points
-        ]
+        points = [_changed(p, path, delta[path]) if configs.has(p.config, path) else p for p in points]
     return points
+
+
+def _changed(point: Point, path: str, value: Any) -> Point:
+    """Return a point with a setting changed, after checking that members in its coordinates keep their names."""
+    made = configs.replace(point.config, {path: value})
+    for member in MEMBERS:
+        told = point.coords.get(coordinate(member))
+        if told is not None and below(path, member):
+            before, after = (catalog.label(operator.attrgetter(member)(config)) for config in (point.config, made))
+            require(
+                told != before or before == after,
+                f"{path} cannot be set here, since {told} would be another {coordinate(member)} with it: sweep it, too,"
+                " so that results say its value.",
+            )
+    return Point(made, point.coords)
 
 
 def listed_seeds(seeds: Iterable[int | prng.Seeds]) -> list[prng.Seeds]:

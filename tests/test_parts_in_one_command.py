@@ -1,6 +1,7 @@
 """A part and one of its own numbers in one command, in any order and at every door."""
 
 import itertools
+import re
 
 import pytest
 
@@ -10,7 +11,7 @@ from jfed.commands.flags import Settings, changed
 from jfed.core.errors import ConfigError
 from jfed.core.options import ordered
 from jfed.envs import composed
-from jfed.envs.composed import All, Deadline, First, Tempo
+from jfed.envs.composed import All, Deadline, First, Jump, Still, Tempo
 from jfed.sweep import changed as with_settings
 
 BASE = jfed.Config(8, 3, 10, selector="uniform", environment="composed", training=jfed.Training())
@@ -152,6 +153,23 @@ def test_a_set_part_and_its_swept_number_and_the_other_way_round():
     assert of_part == [composed.Options(), composed.Options(waiting=Deadline(2.5))]
     both = worlds(sweep=("environment.waiting.deadline_s=1.0,2.5", "environment.waiting=all,deadline"))
     assert both == [composed.Options(), *of_number]
+
+
+def test_a_swept_member_keeps_its_name():
+    def asked(sweep, given):
+        settings = changed(Settings(), schemes=("uniform",), dataset="digits", sweep=(sweep,), set=(given,))
+        return [point.config for point in run.asked(settings).points]
+
+    algorithms = "training.algorithm=fedavg,fedprox"
+    words = "training.algorithm.prox cannot be set here, since fedprox would be another algorithm with it: sweep it, to"
+    with pytest.raises(ConfigError, match=re.escape(words)):
+        asked(algorithms, "training.algorithm.prox=0.1")
+    with pytest.raises(ConfigError, match="since jumping would be another environment with it: sweep it, too, so that"):
+        asked("environment=jumping,composed", "environment.change=drift")
+    timed = asked("environment=composed,jumping", "environment.speed=tempo")
+    assert [(config.environment.change, config.environment.speed) for config in timed] == [
+        (Still(), Tempo()), (Jump(), Tempo())
+    ]  # fmt: skip
 
 
 def test_an_algorithm_has_its_flag_and_its_number_a_path():
