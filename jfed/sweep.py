@@ -120,13 +120,14 @@ def _changed(point: Point, path: str, value: Any) -> Point:
     """Return a point with a setting changed, after checking that members in its coordinates keep their names."""
     made = configs.replace(point.config, {path: value})
     for member in MEMBERS:
-        told = point.coords.get(coordinate(member))
-        if told is not None and below(path, member):
-            before, after = (catalog.label(operator.attrgetter(member)(config)) for config in (point.config, made))
+        field, told = path.removeprefix(f"{member}."), point.coords.get(coordinate(member))
+        if told is not None and field != path:
+            before, after = (operator.attrgetter(member)(config) for config in (point.config, made))
+            says = any(name.name == told and field in name.fields for name in type(before).called())
             require(
-                told != before or before == after,
-                f"{path} cannot be set here, since {told} would be another {coordinate(member)} with it: sweep it, too,"
-                " so that results say its value.",
+                not says or getattr(before, field) == getattr(after, field),
+                f"{path} cannot be set here, since the name {told} determines it: sweep it, too, so that results say"
+                " its value.",
             )
     return Point(made, point.coords)
 

@@ -161,11 +161,12 @@ def test_a_swept_member_keeps_its_name():
         return [point.config for point in run.asked(settings).points]
 
     algorithms = "training.algorithm=fedavg,fedprox"
-    words = "training.algorithm.prox cannot be set here, since fedprox would be another algorithm with it: sweep it, to"
+    words = "training.algorithm.prox cannot be set here, since the name fedprox determines it: sweep it, too, so that"
     with pytest.raises(ConfigError, match=re.escape(words)):
         asked(algorithms, "training.algorithm.prox=0.1")
-    with pytest.raises(ConfigError, match="since jumping would be another environment with it: sweep it, too, so that"):
-        asked("environment=jumping,composed", "environment.change=drift")
+    with pytest.raises(ConfigError, match="since the name jumping determines it: sweep it, too, so that"):
+        asked("environment=composed,jumping", "environment.change=drift")
+    assert len(asked("environment=composed,jumping", "environment.change.at=(0.25,)")) == 2  # still a jump
     timed = asked("environment=composed,jumping", "environment.speed=tempo")
     assert [(config.environment.change, config.environment.speed) for config in timed] == [
         (Still(), Tempo()), (Jump(), Tempo())
