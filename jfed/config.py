@@ -18,7 +18,7 @@ from typing import Any, Literal
 from jfed import catalog
 from jfed.algorithms.deadline import Reading
 from jfed.core.errors import require, shown, unknown
-from jfed.core.options import hints, plain, require_path, require_type, typed
+from jfed.core.options import hints, ordered, plain, require_type, typed
 from jfed.core.types import Problem
 from jfed.data.arrays import from_file
 from jfed.data.partition import NATURAL
@@ -168,13 +168,15 @@ def resources(config: Config) -> int:
 def replace(config: Any, delta: Mapping[str, Any]) -> Any:
     """Return the config with fields at dotted paths changed, such as {"selector.eta": 0.1, "cohort_size": 10}.
 
+    A part is changed before its own settings, in whatever order they are given.
+
     Raises:
         ConfigError: a path names no field, or a value does not have the field's type.
     """
     require(isinstance(delta, Mapping), f'Changes are a mapping, such as {{"cohort_size": 10}}, found {shown(delta)}.')
     require(dataclasses.is_dataclass(config), f"Changes are made to a jfed.Config, found {shown(config)}.")
-    for path, value in delta.items():
-        require_path(path)
+    for given in ordered(delta):
+        path, value = given, delta[given]
         head, dot, last = path.rpartition(".")
         if head in ("training", "") and last in RENAMED and not has(config, path):
             _say_renamed(last)

@@ -1,6 +1,6 @@
 """Sweeps: lists of points, by product and by zip; seeds."""
 
-import itertools
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +10,7 @@ from jfed.config import Config
 from jfed.core import prng
 from jfed.core.errors import require, shown, unknown
 from jfed.core.members import Mode, SelectorOptions
-from jfed.core.options import require_path
+from jfed.core.options import below, ordered
 from jfed.points import Point as Point
 from jfed.points import is_list, require_usable
 from jfed.points import listed as listed
@@ -56,6 +56,8 @@ def methods(
 def product(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[Point]:
     """Return every point at every combination of the axes; axes that a point's config lacks do not apply to it.
 
+    The settings of a part that is swept apply to the points whose part has them.
+
     Where an axis replaces the number of a scheme's name, the name goes without it: `e3cs-0.5` over `selector.quota` is
     `e3cs`, and the coordinate `quota` has the number.
 
@@ -68,11 +70,9 @@ def product(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[
             cannot be named after an axis, or a scheme's name determines the setting.
     """
     points, axes = _ready(points, axes)
-    swept = []
-    for point in points:
-        own = {path: values for path, values in axes.items() if configs.has(point.config, path)}
-        swept += [_at(point, dict(zip(own, values, strict=True))) for values in itertools.product(*own.values())]
-    return swept
+    for path in ordered(axes):
+        points = [new for point in points for new in _along(point, path, axes[path])]
+    return points
 
 
 def zipped(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[Point]:
@@ -94,14 +94,15 @@ def zipped(points: Sequence[Point], axes: Mapping[str, Sequence[Any]]) -> list[P
 def changed(points: Sequence[Point], delta: Mapping[str, Any]) -> list[Point]:
     """Return the points with settings changed and the same coordinates; a point that lacks a setting ignores it.
 
+    A part is changed before its own settings, in whatever order they are given.
+
     Raises:
         ConfigError: no point has a setting, a scheme's name or a coordinate determines it, or a value does not have
             its type.
     """
     points = listed(points)
     require(isinstance(delta, Mapping), f'Changes are a mapping, such as {{"cohort_size": 10}}, found {shown(delta)}.')
-    for path in delta:
-        require_path(path)
+    for path in ordered(delta):
         own = {"selector"} | {f"selector.{name}" for p in points for name in catalog.set_by_name(p.config.selector)}
         told = [p for p in points if coordinate(path) in p.coords]
         require(
@@ -109,11 +110,26 @@ def changed(points: Sequence[Point], delta: Mapping[str, Any]) -> list[Point]:
             f"{path} cannot be set here, since the name of a scheme determines it: choose it by schemes or mode.",
         )
         require(not told, f"{path} cannot be set here, since points already have a coordinate {coordinate(path)}.")
-    _require_known(points, delta)
-    return [
-        Point(configs.replace(p.config, {k: v for k, v in delta.items() if configs.has(p.config, k)}), p.coords)
-        for p in points
-    ]
+    for path in ordered(delta):
+        _require_known(points, path)
+        points = [_changed(p, path, delta[path]) if configs.has(p.config, path) else p for p in points]
+    return points
+
+
+def _changed(point: Point, path: str, value: Any) -> Point:
+    """Return a point with a setting changed, after checking that members in its coordinates keep their names."""
+    made = configs.replace(point.config, {path: value})
+    for member in MEMBERS:
+        field, told = path.removeprefix(f"{member}."), point.coords.get(coordinate(member))
+        if told is not None and field != path:
+            before, after = (operator.attrgetter(member)(config) for config in (point.config, made))
+            says = any(name.name == told and field in name.fields for name in type(before).called())
+            require(
+                not says or getattr(before, field) == getattr(after, field),
+                f"{path} cannot be set here, since the name {told} determines it: sweep it, too, so that results say"
+                " its value.",
+            )
+    return Point(made, point.coords)
 
 
 def listed_seeds(seeds: Iterable[int | prng.Seeds]) -> list[prng.Seeds]:
@@ -157,14 +173,17 @@ def _ready(
     )
     found = {path: list(values) if is_list(values) else [] for path, values in axes.items()}
     by_name: dict[str, str] = {}
-    for path, values in found.items():
-        require_path(path)
+    possible = points
+    for path in ordered(found):
+        values = found[path]
         require(bool(values), f"The axis {path} must be a list of one or more values, found {shown(axes[path])}.")
         twice = [v for i, v in enumerate(values) if isinstance(v, str | int | float | tuple) and v in values[:i]]
         require(together or not twice, f"The axis {path} has {shown(twice[0]) if twice else ''} twice.")
         schemes = "Schemes and modes are no axes: list them in jfed.methods (on a command line, --schemes and --mode)."
         require(path not in ("selector", "method", "mode"), schemes)
-        _require_known(points, [path])
+        _require_known(possible, path)
+        if any(below(other, path) for other in found if other != path):  # whose settings depend on the values
+            possible = [new for point in possible for new in _along(point, path, values)]
         name = coordinate(path)
         require_usable(name)
         other = by_name.setdefault(name, path)
@@ -196,24 +215,26 @@ def _renamed(points: Sequence[Point], paths: Iterable[str]) -> list[Point]:
     return made
 
 
-def _require_known(points: Sequence[Point], paths: Iterable[str]) -> None:
-    for path in paths:
-        configs.require_training([p.config for p in points], path)
-        if not points or any(configs.has(p.config, path) for p in points):
-            continue
-        parts = path.split(".")
-        for i, part in enumerate(parts):
-            known = {name for p in points for name in configs.beside(p.config, ".".join(parts[: i + 1]))}
-            require(
-                bool(known), f"There is no setting {path!r}: {'.'.join(parts[:i])} has no settings of its own here."
-            )
-            if part not in known:
-                raise unknown(f"setting in {path!r}:", part, known)
+def _require_known(points: Sequence[Point], path: str) -> None:
+    configs.require_training([p.config for p in points], path)
+    if not points or any(configs.has(p.config, path) for p in points):
+        return
+    parts = path.split(".")
+    for i, part in enumerate(parts):
+        known = {name for p in points for name in configs.beside(p.config, ".".join(parts[: i + 1]))}
+        require(bool(known), f"There is no setting {path!r}: {'.'.join(parts[:i])} has no settings of its own here.")
+        if part not in known:
+            raise unknown(f"setting in {path!r}:", part, known)
 
 
 def coordinate(path: str) -> str:
     """Return the name of a setting's coordinate in results: the last part of its path."""
     return path.rpartition(".")[2]
+
+
+def _along(point: Point, path: str, values: Iterable[Any]) -> list[Point]:
+    """Return a point at each value of an axis, or as it is if its config lacks the setting."""
+    return [_at(point, {path: value}) for value in values] if configs.has(point.config, path) else [point]
 
 
 def _at(point: Point, delta: Mapping[str, Any]) -> Point:

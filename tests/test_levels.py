@@ -45,6 +45,18 @@ def test_settings_of_schemes_are_tuned_and_settings_of_the_problem_make_tables(t
     assert said.count("Chosen: e3cs eta 0.5.") == 2 and "eta = 0." not in said.replace("eta = 0.5.", "")
 
 
+def test_problems_of_which_some_lack_a_setting_have_tables_and_no_picture(tmp_path, capsys):
+    found = results(ks=(1, 2, 3), etas=(0.1,)).drop_vars(["k", "eta"])
+    number = results(ks=(1, 2, 3), etas=(0.1,))["k"].values
+    found = found.assign_coords(
+        waiting=("run", np.where(number == 1, "all", "deadline"), {"path": "environment.waiting"}),
+        deadline_s=("run", np.where(number == 1, np.nan, number), {"path": "environment.waiting.deadline_s"}),
+    )
+    said = told(found, tmp_path, capsys)
+    assert "(no training, waiting = all)" in said and "(no training, waiting = deadline, deadline_s = 3.0)" in said
+    assert not (tmp_path / "tables" / "num_succeeded_problems.png").exists()
+
+
 def test_tune_seeds_need_no_names_of_settings_and_never_choose_a_problem(tmp_path, capsys):
     said = told(results(), tmp_path, capsys, tune_seeds=(0, 1))
     assert said.count("selected on 2 tune seeds and reported on 3 other seeds") == 2 and "k = 3" in said

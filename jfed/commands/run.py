@@ -16,6 +16,7 @@ from jfed.commands.flags import changed
 from jfed.commands.plans import under_plan
 from jfed.commands.seeds import listed, require_tune_seeds
 from jfed.core.errors import require
+from jfed.core.options import below
 from jfed.paths import parse_axes, parse_settings, problem_axes, scheme_axes
 
 COLUMNS = {"test_accuracy": "final_accuracy", "test_loss": "final_loss"}  # of the table of runs, where not the metric's
@@ -67,7 +68,9 @@ def asked(settings: Settings) -> Asked:
     seeds, axes = listed(settings.amount.seeds), parse_axes(further.sweep, delta)
     require_tune_seeds(further.tune_seeds, seeds, scheme_axes(axes))
     points = jfed.methods(config(settings), what.schemes, what.mode)  # type: ignore[arg-type]
-    points = jfed.product(with_settings(points, delta), axes)
+    late = {path: value for path, value in delta.items() if any(below(path, axis) for axis in axes)}
+    points = with_settings(points, {path: value for path, value in delta.items() if path not in late})
+    points = with_settings(jfed.product(points, axes), late)  # the settings of parts that are swept
     minutes = settings.amount.minutes
     layout = jfed.Layout(block_size=settings.amount.block_size, max_seconds=None if minutes is None else 60 * minutes)
     return Asked(settings, points, list(axes), seeds, looks, layout)

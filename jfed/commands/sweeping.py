@@ -48,15 +48,18 @@ def show_ranking(
 
 
 def show_problems(levels: Sequence[Level], metric: str, stem: str, layout: Layout, console: Console) -> None:
-    """Write a picture of each scheme over the problem's settings, if there are one or two of them."""
+    """Write a picture of each scheme over the problem's settings, if there are one or two of them.
+
+    There is none where some problems lack a setting, such as a number of a part that others have.
+    """
     import pandas as pd
 
     from jfed import analysis
     from jfed.results.meaning import axis, score_name
 
-    common = [name for name in levels[0].setting if all(name in level.setting for level in levels)]
-    names = [name for name in common if len({level.setting[name] for level in levels}) > 1]
-    if layout.folder is None or not 1 <= len(names) <= MOST_SIDES:
+    names = [name for name in levels[0].setting if len({level.setting.get(name) for level in levels}) > 1]
+    alike = all(level.setting.keys() == levels[0].setting.keys() for level in levels)
+    if layout.folder is None or not alike or not 1 <= len(names) <= MOST_SIDES:
         return
     parts = [level.frame.assign(**{name: level.setting[name] for name in names}) for level in levels]
     frame = pd.concat(parts, ignore_index=True)

@@ -26,6 +26,7 @@ from jfed.contracts.walks import (
 from jfed.core.interfaces import Environment
 from jfed.core.types import Cohort, Costs, Dims, Oracle, Outcome, Plan, Problem, View
 
+LABELS = np.eye(4, dtype=int)[np.arange(K) % 4] * np.array(SIZES)[:, None]  # images of each client by label
 FEW = (0, 1, 2)  # clients of a cohort
 EACH = 64  # draws from each first state, which may be expensive to make
 
@@ -60,7 +61,8 @@ class EnvironmentBench(WalkBench):
     def problem(self) -> Problem:
         """A setting with what the world declares about itself."""
         own = self.options
-        return Problem(K, 3, ROUNDS, own.expected_availability(), 0.01, own.demand_range(), self.costs)
+        labels = LABELS if own.needs_labels() else None
+        return Problem(K, 3, ROUNDS, own.expected_availability(), 0.01, own.demand_range(), self.costs, labels=labels)
 
     @shared
     def dims(self) -> Dims:
@@ -271,7 +273,8 @@ def frequencies(bench: EnvironmentBench) -> str | None:
 def sweeps(bench: EnvironmentBench) -> None:
     """Check that a run works from end to end, with one program for two values of each number."""
     bench.shapes  # noqa: B018
-    results = sweep({"environment": [bench.options, *bench.varied.values()]}, selector="uniform")
+    needs = bench.options.needs_labels()
+    results = sweep({"environment": [bench.options, *bench.varied.values()]}, training=needs, selector="uniform")
     time = results["round_time_s"]
     require(np.isfinite(time).all() and (time >= 0).all(), "In a run of a few rounds a time is negative or not finite.")
 

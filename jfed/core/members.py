@@ -203,6 +203,10 @@ class EnvironmentOptions(MemberOptions):
         """Return the names of the resources in `costs` beside time, such as energy_j: results have world_energy_j."""
         return ()
 
+    def needs_labels(self) -> bool:
+        """Return whether `params` reads the labels of the clients' images (`Problem.labels`): needs training then."""
+        return False
+
 
 @dataclass(frozen=True)
 class ControllerOptions(MemberOptions):

@@ -8,7 +8,7 @@ it compiles once.
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -158,6 +158,26 @@ def _numbers(value: Any) -> list[int | float]:
     if isinstance(value, tuple):
         return [number for part in value for number in _numbers(part)]
     return [value] if isinstance(value, int | float) else []
+
+
+def below(path: str, whole: str) -> bool:
+    """Return whether a dotted path is that of a part or leads into it."""
+    return f"{path}.".startswith(f"{whole}.")
+
+
+def ordered(paths: Iterable[str]) -> list[str]:
+    """Return dotted paths with each part before its own settings, and otherwise in the order given.
+
+    So `environment.waiting` comes before `environment.waiting.deadline_s`, which the part may have that it brings.
+
+    Raises:
+        ConfigError: a path is no text.
+    """
+    paths = list(paths)
+    for path in paths:
+        require_path(path)
+    from_the_top = sorted(paths, key=len)
+    return list(dict.fromkeys(one for path in paths for one in from_the_top if below(path, one)))
 
 
 def require_path(path: Any) -> None:

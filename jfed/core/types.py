@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float, Int
 
@@ -57,6 +58,8 @@ class Problem(NamedTuple):
         demand: least and largest demand of a client, in units of the mean demand.
         costs: mean costs of a local step and an exchange of each client; None for a world that states none.
         first_cohort: size of the first round's cohort.
+        labels: number of training images of each label of each client, for a world that declares `needs_labels`; None
+            for all other members, and without training.
     """
 
     num_clients: int
@@ -67,6 +70,7 @@ class Problem(NamedTuple):
     demand: tuple[float, float] = (1.0, 1.0)
     costs: "Costs | None" = None
     first_cohort: int = 1
+    labels: Int[np.ndarray, "clients labels"] | None = None
 
 
 # ---------------------------------------------------------------------------------------------- messages

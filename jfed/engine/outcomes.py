@@ -59,6 +59,11 @@ def outcomes(config: configs.Config, seeds: Iterable[int]) -> Outcomes:
     configs.check(config)
     problem = configs.problem(config)
     options = config.environment
+    require(
+        not options.needs_labels(),
+        "The draws of this world depend on the labels of the clients' images, which are not read here: look at results"
+        " of runs in place of jfed.outcomes.",
+    )
     params = jax.tree.map(jnp.asarray, options.params(problem))
     dims = Dims(config.num_clients, slots=1, features=options.features, resources=configs.resources(config))
     world = made(static_half(options).options, Environment, dims)

@@ -3,8 +3,10 @@
 Any combination of parts is a world. The parts are in `jfed/envs/parts/`, each with its sources and departures:
 
 - `availability` and `success` are on/off processes: `Always`, `Coins`, `Markov`, `Diurnal`, `Cyclic`, `Shocks`,
-  `Sized` (tied to data), `Lasting` (tied to time), or a `Trace` from a file;
-- `change` moves the rates of one of them or both: `Still`, `Drift`, `Jump`, `Rotate`, `Swap`;
+  `Sized` (tied to data), `LabelRates` and `LabelDays` (tied to labels), `Lasting` (tied to time), or a `Trace` from a
+  file;
+- `change` moves the rates of one of them or both, the times of clients, or all of these: `Still`, `Drift`, `Jump`,
+  `Rotate`, `Swap`;
 - `speed` has the times of a local step and of the exchange: `Unit`, `Tempo` (by class or from a file), `LogNormal`,
   `Pareto`;
 - `waiting` ends a round: `All`, `Deadline`, `First`;
@@ -22,6 +24,8 @@ round, of mean 1. It returns if it succeeds and, with a deadline D, is there in 
 - The oracle has the rates and expected times of this round given the past, so that it follows every change. It takes
   each client's number of steps from the plan of the round before, and 1 step in the first one. It does not know who
   else is selected: over-selection is not in it. With partial work its expected times ignore that steps are whole.
+- Where times change, rates that depend on them (`Lasting`) follow. Joules do not, nor does `costs`, the mean costs that
+  schemes are told before the first round.
 - By default these are the volatile clients of E3CS (rates 0.1, 0.3, 0.6 and 0.9, rounds of equal length).
 """
 
@@ -34,6 +38,7 @@ from jax import Array
 from jaxtyping import Int, PRNGKeyArray
 
 from jfed.core import prng
+from jfed.core.errors import require
 from jfed.core.interfaces import Environment
 from jfed.core.members import EnvironmentOptions, Name
 from jfed.core.options import as_arrays, part, parts, static
@@ -47,6 +52,8 @@ from jfed.envs.parts.drawn import LogNormal, Pareto
 from jfed.envs.parts.drift import Drift
 from jfed.envs.parts.ends import All, Deadline, First
 from jfed.envs.parts.joules import Joules
+from jfed.envs.parts.labels import LabelDays as LabelDays
+from jfed.envs.parts.labels import LabelRates as LabelRates
 from jfed.envs.parts.lasting import Lasting as Lasting
 from jfed.envs.parts.limits import expected_s, fitting, foreseen, of_the_first
 from jfed.envs.parts.markov import Markov
@@ -67,6 +74,13 @@ KINDS = {
     "waiting": base.WaitingOptions,
     "energy": base.EnergyOptions,
 }
+CHANGING = {
+    "success": ("success",),
+    "availability": ("availability",),
+    "both": ("availability", "success"),
+    "speed": ("speed",),
+    "all": ("availability", "success", "speed"),
+}
 PHONES = {
     "availability": Diurnal(means=(0.5,), swing=0.3),
     "success": Coins((0.8, 0.9, 0.95, 1.0)),
@@ -81,7 +95,7 @@ class Params(NamedTuple):
 
     Attributes:
         availability, success, change, speed, waiting, energy: of the parts.
-        classes: number of classes of clients in availability and in success, by which rates change.
+        classes: number of classes of clients in availability, success and speed, by which rates and times change.
     """
 
     availability: Any
@@ -90,7 +104,7 @@ class Params(NamedTuple):
     speed: Any
     waiting: Any
     energy: Any
-    classes: Int[Array, "2"]
+    classes: Int[Array, "3"]
 
 
 class State(NamedTuple):
@@ -98,7 +112,7 @@ class State(NamedTuple):
 
     Attributes:
         availability, success, change: of the parts.
-        pace: expected times of each client.
+        pace: expected times of each client, before any change of them.
         steps: local steps of each client in the last round; 1 before the first.
     """
 
@@ -116,8 +130,8 @@ class Options(EnvironmentOptions):
     Attributes:
         availability: whether a client is available.
         success: whether a client returns its model, if it is there in time.
-        change: how rates change in the course of the run.
-        changing: whose rates change: success, availability or both.
+        change: how rates or times change in the course of the run.
+        changing: what changes: rates of success, of availability or of both, times (speed), or all of these.
         speed: times of clients.
         waiting: end of a round.
         energy: joules of clients.
@@ -142,7 +156,7 @@ class Options(EnvironmentOptions):
     availability: base.OnOffOptions | str = part(Always())
     success: base.OnOffOptions | str = part(Coins())
     change: base.ChangeOptions | str = part(Still())
-    changing: Literal["success", "availability", "both"] = static("success")
+    changing: Literal["success", "availability", "both", "speed", "all"] = static("success")
     speed: base.SpeedOptions | str = part(Unit())
     waiting: base.WaitingOptions | str = part(All())
     energy: base.EnergyOptions | str = part(Uncounted())
@@ -162,7 +176,18 @@ class Options(EnvironmentOptions):
 
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""
-        known = [self._part(name).classes() for name in ("availability", "success")]
+        handed = isinstance(self.change, Jump | Rotate | Swap)
+        require(
+            not (self.changing == "speed" and handed and isinstance(self.speed, Unit)),
+            'With changing="speed" clients take the times of others, which are all equal with speed="unit": choose'
+            " another speed, such as tempo.",
+        )
+        firm = [name for name in ("availability", "success") if isinstance(self._part(name), Always | Trace)]
+        require(
+            isinstance(self.change, Still) or not set(CHANGING[self.changing]) <= set(firm),
+            f"There is nothing to change in {' and '.join(CHANGING[self.changing])}, always on or a trace: set changing.",
+        )
+        known = [self._part(name).classes() for name in ("availability", "success", "speed")]
         classes = [n if 1 < n <= problem.num_clients else problem.num_clients for n in known]
         made = as_arrays(lambda **own: own["classes"], classes=np.asarray(classes))
         return Params(*(self._part(name).params(problem) for name in KINDS), classes=made)
@@ -178,6 +203,10 @@ class Options(EnvironmentOptions):
             rows.append(energy)
         return Costs(*map(np.stack, zip(*rows, strict=True)))  # type: ignore[arg-type]
 
+    def needs_labels(self) -> bool:
+        """Return whether availability or success is tied to labels."""
+        return any(self._part(name).needs_labels() for name in ("availability", "success"))
+
     def spends(self) -> tuple[str, ...]:
         """Return ("energy_j",) where energy is counted."""
         return () if self._part("energy").means(1) is None else ("energy_j",)
@@ -190,14 +219,25 @@ class Options(EnvironmentOptions):
         change: base.Change = made["change"]
         speed: base.Speed = made["speed"]
         waiting: base.Waiting = made["waiting"]
-        changes = {"availability": self.changing != "success", "success": self.changing != "availability"}
+        changing = CHANGING[self.changing]
+        times = change.times if "speed" in changing else None
+        require(
+            times is not None or "speed" not in changing,
+            f"{type(self.change).__qualname__} changes rates alone: set changing to success, availability or both.",
+        )
+
+        def paced(state: State, params: Params, t: Int[Array, ""]) -> base.Pace:
+            """Return the expected times of each client in this round."""
+            if times is None:
+                return state.pace
+            return base.Pace(*(times(state.change, params.change, own, params.classes[2], t) for own in state.pace))
 
         def rates(state: State, params: Params, view: View) -> tuple[base.Rate, base.Rate]:
-            about = base.About(view.num_samples, expected_s(state.pace, state.steps))
-            found = here.rate(params.availability, about), back.rate(params.success, about)
+            about = base.About(view.num_samples, expected_s(paced(state, params, view.round), state.steps))
+            found = {"availability": here.rate(params.availability, about), "success": back.rate(params.success, about)}
             moved = [
-                change.now(state.change, params.change, own, params.classes[i], view.round) if changes[name] else own
-                for i, (name, own) in enumerate(zip(changes, found, strict=True))
+                change.now(state.change, params.change, own, params.classes[i], view.round) if name in changing else own
+                for i, (name, own) in enumerate(found.items())
             ]
             return moved[0], moved[1]
 
@@ -222,7 +262,8 @@ class Options(EnvironmentOptions):
             chance = back.chance(state.success, params.success, lucky, view.round)
             spread = None if speed.spread is None else speed.spread(params.speed)
             deadline_s = None if waiting.deadline_s is None else waiting.deadline_s(params.waiting)
-            oracle = foreseen(chance, state.pace, state.steps, spread, deadline_s, waiting.partial)
+            pace = paced(state, params, view.round)
+            oracle = foreseen(chance, pace, state.steps, spread, deadline_s, waiting.partial)
             return state._replace(availability=after), view._replace(available=available, oracle=oracle)
 
         def respond(
@@ -230,7 +271,7 @@ class Options(EnvironmentOptions):
         ) -> tuple[State, Outcome]:
             _, lucky = rates(state._replace(steps=plan.steps), params, view)  # which are now known
             after, succeeded = back.step(prng.at(key, 0), state.success, params.success, lucky, view.round)
-            step_s, exchange_s = state.pace
+            step_s, exchange_s = paced(state, params, view.round)
             if speed.spread is not None:
                 sigma = speed.spread(params.speed)
                 factor = jnp.exp(sigma * base.normal(prng.at(key, 1), dims.num_clients) - sigma**2 / 2)

@@ -145,6 +145,16 @@ def federated(
     return dataclasses.replace(data, index=index, test_index=np.pad(data.test_index, ((0, 0), (0, lacking[1]))))
 
 
+def labels(config: Config, seed: int, data_dir: str | None) -> NDArray[np.int64]:
+    """Return the number of training images of each label of each client, (K, L), for a data seed."""
+    assert config.training is not None
+    whole, part = dataset(config.training.dataset, data_dir), _partition(config, seed, data_dir)
+    real = np.arange(part.train.shape[1]) < part.num_train[:, None]
+    client = np.nonzero(real)[0]
+    cell = client * whole.num_classes + whole.labels[part.train[real]]
+    return np.bincount(cell, minlength=config.num_clients * whole.num_classes).reshape(config.num_clients, -1)
+
+
 def _partition(config: Config, seed: int, data_dir: str | None) -> partitions.Partition:
     t = config.training
     assert t is not None and t.partition is not None and isinstance(t.partition_options, tuple)  # by `config.normal`

@@ -52,11 +52,25 @@ class Layout:
             object.__setattr__(self, f.name, plain(getattr(self, f.name)))
 
 
-def run_params(config: Config) -> RunParams:
-    """Return the dynamic half of a config, checked, as NumPy arrays."""
-    problem = configs.problem(config)
+def run_params(config: Config, data_seed: int, data_dir: str | None) -> RunParams:
+    """Return the dynamic half of a run's settings, checked, as NumPy arrays.
+
+    Only a world that is tied to the labels of the clients' images depends on the seed and on the data.
+
+    Raises:
+        ConfigError: a value is out of range, or the world needs labels and nothing is learned.
+        DataError: the world needs labels and the data cannot be obtained.
+    """
+    problem, labels = configs.problem(config), None
+    if config.environment.needs_labels():
+        require(
+            config.training is not None,
+            "In this world, whether clients are there depends on the labels of their images, which they have only with"
+            f" training: {configs.HOW_TO_TRAIN}.",
+        )
+        labels = feed.labels(config, data_seed, data_dir)
     return RunParams(
-        environment=config.environment.params(problem),
+        environment=config.environment.params(problem._replace(labels=labels)),
         selector=config.selector.params(problem),
         controller=config.controller.params(problem),
         algorithm=None if config.training is None else config.training.algorithm.params(problem),

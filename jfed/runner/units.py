@@ -70,7 +70,8 @@ class Unit:
     def block(self) -> Block:
         """Return the runs' arrays, padded with copies of the last run; in training, copies have no images: no work."""
         runs = [*self.runs, *[self.runs[-1]] * (self.block_size - len(self.runs))]
-        params = jax.tree.map(lambda *xs: np.stack(xs), *(run_params(r.point.config) for r in runs))
+        each = [run_params(r.point.config, int(r.seeds.data), self.data_dir) for r in runs]
+        params = jax.tree.map(lambda *xs: np.stack(xs), *each)
         seeds = jax.tree.map(lambda *xs: np.stack(xs), *(r.seeds for r in runs))
         training = self.config.training
         if training is None:
@@ -144,7 +145,7 @@ def ask(
     for point in points:
         configs.check(point.config)
         point = dataclasses.replace(point, config=configs.normal(point.config))
-        shapes = str(jax.tree.map(np.shape, run_params(point.config)))
+        shapes = str(jax.tree.map(np.shape, run_params(point.config, int(every[0].data), data_dir)))
         spec = make_spec(point.config, layout, 0, data_dir, site.backend)
         key = (spec, shapes, point.config.num_rounds, point.config.eval_every, feed.shape(point.config.training))
         groups.setdefault(key, []).append(point)

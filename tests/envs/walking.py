@@ -36,7 +36,7 @@ def view(t: Any, num_samples: Any) -> View:
 def ons(part: Any, num_clients: int, num_rounds: int, seeds: int, **about: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return whether each client is on, and with which chance given the past: (seeds, T, K) each."""
     process = part.make(Dims(num_clients, num_clients))
-    params = on_device(part.params(problem(num_clients, num_rounds=num_rounds)))
+    params = on_device(part.params(problem(num_clients, num_rounds=num_rounds, labels=about.get("labels"))))
     facts = About(
         jnp.asarray(about.get("num_samples", np.ones(num_clients)), jnp.int32),
         jnp.asarray(about.get("seconds", np.ones(num_clients)), jnp.float32),
@@ -56,10 +56,12 @@ def ons(part: Any, num_clients: int, num_rounds: int, seeds: int, **about: Any) 
     return jax.device_get(jax.jit(jax.vmap(one))(jnp.arange(seeds)))
 
 
-def walk(options: Any, selected: np.ndarray, steps: np.ndarray, num_samples: Any, seed: int, k: int = 3) -> Any:
+def walk(
+    options: Any, selected: np.ndarray, steps: np.ndarray, num_samples: Any, seed: int, k: int = 3, labels: Any = None
+) -> Any:
     """Return the first state, and the states, views and outcomes of a world's rounds, whose cohorts are (T, K)."""
     num_rounds, num_clients = selected.shape
-    params = on_device(options.params(problem(num_clients, k, num_rounds)))
+    params = on_device(options.params(problem(num_clients, k, num_rounds, labels=labels)))
     args = (params, jnp.asarray(selected), jnp.asarray(steps, jnp.int32), jnp.asarray(num_samples, jnp.int32))
     return jax.device_get(_program(options, num_clients)(*args, jnp.uint32(seed)))
 

@@ -81,3 +81,42 @@ def expected_latency(mean_s, sigma, deadline_s, chance):
     u = (np.arange(20000) + 0.5) / 20000
     time = mean_s * np.exp(sigma * stats.norm.ppf(u) - sigma**2 / 2)
     return float(np.mean(np.where(time <= deadline_s, chance * time + (1 - chance) * deadline_s, deadline_s)))
+
+
+def drifted(walked, span):
+    """Return the factor of a client's times after a walk in logarithms, between the mirrors 1 / span and span."""
+    place, log_span = -2 * math.log(span) * walked, math.log(span)
+    while not -log_span <= place <= log_span:
+        place = -2 * log_span - place if place < 0 else 2 * log_span - place
+    return math.exp(place)
+
+
+def label_weights(counts, by):
+    """Return the weight of each label for one client with these numbers of images."""
+    labels = range(len(counts))
+    if sum(counts) == 0:
+        return [1 / len(counts) for _ in labels]
+    if by == "mix":
+        return [many / sum(counts) for many in counts]
+    chosen = [c for c in labels if counts[c] == max(counts)] if by == "main" else [c for c in labels if counts[c] > 0]
+    return [float(c == chosen[0]) for c in labels]
+
+
+def label_rate(counts, ends, by):
+    """Return the rate of a client where rates of labels lie on a line from one end to the other."""
+    last = len(counts) - 1
+    of_label = [ends[0] + (ends[1] - ends[0]) * c / last for c in range(last + 1)]
+    return sum(weight * rate for weight, rate in zip(label_weights(counts, by), of_label, strict=True))
+
+
+def label_day(counts, by, low, high, hour, share=None):
+    """Return the rate of a client at an hour, in days; `share`: of the day around a label's hour that is up."""
+    rate = 0.0
+    for c, weight in enumerate(label_weights(counts, by)):
+        after = (hour - c / len(counts)) % 1.0
+        if share is None:
+            of_label = low + (high - low) * (1 + math.cos(2 * math.pi * after)) / 2
+        else:
+            of_label = high if share == 1 or min(after, 1 - after) < share / 2 else low
+        rate += weight * of_label
+    return rate

@@ -38,6 +38,7 @@ class About(NamedTuple):
 
 
 Rate = Float[Array, " clients"]
+Seconds = Float[Array, " clients"]
 
 
 class OnOff(NamedTuple):
@@ -57,17 +58,19 @@ class OnOff(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change of the clients' rates in the course of a run.
+    """A change of the clients' rates, or of their times, in the course of a run.
 
     Attributes:
         init: params -> state before round 1.
         step: (key, state, params, round) -> state in this round.
         now: (state, params, rates, classes, round) -> rates in this round; client i is of class i mod `classes`.
+        times: the same for times, in seconds; None: the change is one of rates alone.
     """
 
     init: Callable[[Params], State]
     step: Callable[[PRNGKeyArray, State, Params, Int[Array, ""]], State]
     now: Callable[[State, Params, Rate, Int[Array, ""], Int[Array, ""]], Rate]
+    times: Callable[[State, Params, Seconds, Int[Array, ""], Int[Array, ""]], Seconds] | None = None
 
 
 class Pace(NamedTuple):
@@ -141,6 +144,10 @@ class OnOffOptions(PartOptions):
     def expected(self) -> float:
         """Return the probability that a client is on in a round, on average over clients and rounds."""
         return 1.0
+
+    def needs_labels(self) -> bool:
+        """Return whether `params` reads the labels of the clients' images: the world needs training then."""
+        return False
 
 
 @dataclass(frozen=True)

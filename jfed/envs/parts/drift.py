@@ -1,11 +1,17 @@
-"""Drift: each client's rate is a random walk, reflected at 0 and 1.
+"""Drift: each client's rate is a random walk, reflected at 0 and 1; where times change, so is the logarithm of them.
 
 *Notation.* A client's rate in round t is its own rate plus t - 1 independent normal steps, folded into [0, 1]: a walk
 between two mirrors. In the long run it is uniform, and its time mean 1/2. The variation of one client's rate over T
 rounds is about 0.8 `step` T. Regret bounds for changing rates add up the largest change of any client in each round
 (V of `rexp3`), which is more: about 2.7 `step` T for 100 clients.
+
+Times are multiplied by span^(1 - 2 u), where u is the client's walk from 1/2. So they begin as they are and stay within
+a factor `span` of that, and a client whose rates grow becomes faster, where all change. In the long run the logarithm
+of the factor is uniform; its mean is (span - 1 / span) / (2 log span), 1.35 for a span of 4. All times of a client have
+the same factor.
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +23,7 @@ from jfed.core.errors import require
 from jfed.core.members import Name
 from jfed.core.options import as_arrays
 from jfed.core.types import Dims, Problem
-from jfed.envs.parts.base import Change, ChangeOptions, Rate, normal
+from jfed.envs.parts.base import Change, ChangeOptions, Rate, Seconds, normal
 
 
 class Params(NamedTuple):
@@ -25,9 +31,11 @@ class Params(NamedTuple):
 
     Attributes:
         step: standard deviation of a step.
+        log_span: logarithm of the largest factor of times.
     """
 
     step: Float[Array, ""]
+    log_span: Float[Array, ""]
 
 
 class State(NamedTuple):
@@ -42,20 +50,23 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Drift(ChangeOptions):
-    """Settings of drifting rates.
+    """Settings of drifting rates and times.
 
     Attributes:
         step: standard deviation of a step, one in each round.
+        span: largest factor by which a client's times grow or shrink.
     """
 
     names = (Name("drift"),)
 
     step: float = 0.02
+    span: float = 4.0
 
     def params(self, problem: Problem) -> Params:
         """Return the options as arrays, after checking them."""
         require(0 <= self.step <= 1, f"step must lie in [0, 1], found {self.step:g}.")
-        return as_arrays(Params, step=float(self.step))
+        require(1 <= self.span <= 1000, f"span must lie in [1, 1000], found {self.span:g}.")
+        return as_arrays(Params, step=float(self.step), log_span=math.log(self.span))
 
     def make(self, dims: Dims) -> Change:
         """Return the change."""
@@ -72,4 +83,10 @@ class Drift(ChangeOptions):
             place = rates + state.walked  # in [0, 3)
             return jnp.clip(1 - jnp.abs(1 - (place - 2 * jnp.floor(place / 2))), 0.0, 1.0)
 
-        return Change(init, step, now)
+        def times(
+            state: State, params: Params, seconds: Seconds, classes: Int[Array, ""], t: Int[Array, ""]
+        ) -> Seconds:
+            u = now(state, params, jnp.full_like(seconds, 0.5), classes, t)
+            return seconds * jnp.exp(params.log_span * (1 - 2 * u))
+
+        return Change(init, step, now, times)

@@ -1,9 +1,10 @@
-"""Jumps: clients take the rates of another class, all at once.
+"""Jumps: clients take the rates, or the times, of another class, all at once.
 
 What adversarial bandits such as E3CS are made for, and what schemes that average over all rounds follow late.
 
 *Notation.* Client i is of class c = i mod C, where C is the number of rates that the changing part lists; for a part
-without classes, C = K. In each round a client has the rate of a client of another class with its own place in it:
+without classes, C = K. In each round a client has the rate of a client of another class with its own place in it, and
+where times change, the times of its steps and of its exchange:
 
 - `Jump`: from each round of `at` on, class c has the rates of class C - 1 - c, and back again at the next one;
 - `Rotate`: every `every` rounds, class c takes the rates of the next class, and the last those of the first;
@@ -50,7 +51,7 @@ def _by_class(new: Takes, dims: Dims) -> Change:
     def now(state: tuple[()], params: Any, rates: Rate, classes: Int[Array, ""], t: Int[Array, ""]) -> Rate:
         return _taken(rates, classes, new(params, jnp.arange(dims.num_clients) % classes, classes, t))
 
-    return Change(init, step, now)
+    return Change(init, step, now, now)
 
 
 def _rounds(at: tuple[float, ...], problem: Problem) -> np.ndarray:

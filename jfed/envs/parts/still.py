@@ -1,4 +1,4 @@
-"""No change: rates stay as they are."""
+"""No change: rates and times stay as they are."""
 
 from dataclasses import dataclass
 
@@ -28,4 +28,4 @@ class Still(ChangeOptions):
         def now(state: State, params: Params, rates: Rate, classes: Int[Array, ""], t: Int[Array, ""]) -> Rate:
             return rates
 
-        return Change(init, step, now)
+        return Change(init, step, now, now)
