@@ -185,7 +185,7 @@ class Options(EnvironmentOptions):
         firm = [name for name in ("availability", "success") if isinstance(self._part(name), Always | Trace)]
         require(
             isinstance(self.change, Still) or not set(CHANGING[self.changing]) <= set(firm),
-            f"There is nothing to change in {' and '.join(CHANGING[self.changing])}, always on or a trace: set changing.",
+            f"There is nothing to change in {' and '.join(CHANGING[self.changing])}, always on or a trace.",
         )
         known = [self._part(name).classes() for name in ("availability", "success", "speed")]
         classes = [n if 1 < n <= problem.num_clients else problem.num_clients for n in known]
