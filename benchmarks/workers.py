@@ -84,9 +84,14 @@ def script(name: str, python: str = sys.executable, core: int | None = None, **e
     return Worker([python, str(HERE / name)], core, **env)
 
 
-def jfed(core: int | None = None) -> Worker:
+def module(name: str, core: int | None = None, **env: str) -> Worker:
+    """Return a worker that runs a module of this package."""
+    return Worker([sys.executable, "-m", f"benchmarks.{name}"], core, **env)
+
+
+def jfed(core: int | None = None, **env: str) -> Worker:
     """Return a worker that runs jfed: on one core with one device, else with a device on each core; see `serve`."""
-    return Worker([sys.executable, "-m", "benchmarks.serve"], core)
+    return module("serve", core, **env)
 
 
 def together(workers: Sequence[Worker], **request: Any) -> list[dict[str, Any]]:
