@@ -48,11 +48,11 @@ class Calls(NamedTuple):
 class Sides:
     """Workers of both sides: pinned to a core, and on all cores."""
 
-    def __init__(self, module: str, loop: str, stack: ExitStack, calls: Calls, **env: str) -> None:
+    def __init__(self, module: str, loop: str, stack: ExitStack, calls: Calls, env: dict[str, str]) -> None:
         cores = workers.cores()
         self.module, self.number, self.calls = module, len(cores), calls
-        self.one = stack.enter_context(workers.jfed(cores[0], **env))
-        self.every = stack.enter_context(workers.jfed(**env))
+        self.one = stack.enter_context(workers.jfed(cores[0], env))
+        self.every = stack.enter_context(workers.jfed(None, env))
         self.loops = [stack.enter_context(workers.module(loop, core)) for core in cores]
 
     def rows(self, case: Case, seeds: int, repeats: int) -> tuple[list[report.Row], str]:
@@ -115,7 +115,7 @@ def run(
     rows: list[report.Row] = []
     notes: list[str] = []
     with ExitStack() as stack:
-        sides = Sides(module, loop, stack, Calls())
+        sides = Sides(module, loop, stack, Calls(), {})
         for case, numbers in cases:
             for seeds in numbers:
                 report.say(f"{case.name}, {seeds} seeds")

@@ -4,9 +4,10 @@ Both sides read the same kind of made-up feedback from tables that are drawn bef
 neither drawing a world nor training is measured: clients return with probability 0.1, 0.3, 0.6 and 0.9 by class;
 losses, norms of updates and latencies are log-normal; sketches have the 32 dimensions of jfed's default. jfed steps 64
 runs, as the engine does but without it, with absent clients provided for; a loop steps one run. All clients are
-available, but 90 % of them in the clustered schemes, whose distributions would else never change. Both draw their own random numbers and return
-all cohorts; weights of averages are computed where a scheme has them, inclusion probabilities are not. Means over the
-rounds of the cohort's size, the clients that return, and the cohort's images, latencies, losses and weights must agree.
+available, but 90 % of them in the clustered schemes, whose distributions would else never change. Both draw their own
+random numbers and return all cohorts; weights of averages are computed where a scheme has them, inclusion
+probabilities are not. Means over the rounds of the cohort's size, the clients that return, and the cohort's images,
+latencies, losses and weights must agree.
 
 As in `selection`, a loop uses one core: one core of jfed stands beside one loop, and all cores beside a loop on each.
 The time to compile is that of the program of 64 runs on one device, in CPU seconds from the start of tracing, with all
@@ -71,7 +72,7 @@ def run(repeats: int, names: tuple[str, ...] = NAMES) -> tuple[list[report.Row],
     rows: list[report.Row] = []
     notes: list[str] = []
     with ExitStack() as stack:
-        sides = Sides("schemes", "selector_loops", stack, Calls("scheme_rounds.alone", "", f">= {FASTER}"), **ENV)
+        sides = Sides("schemes", "selector_loops", stack, Calls("scheme_rounds.alone", "", f">= {FASTER}"), ENV)
         for name in names:
             report.say(name)
             asked = {"call": "scheme_rounds.compiling", "module": "schemes", "name": name, "seeds": RUNS}
