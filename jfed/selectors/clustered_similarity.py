@@ -42,7 +42,7 @@ from jfed.core.members import Modes, Name, SelectorOptions
 from jfed.core.options import as_arrays, static
 from jfed.core.total import fold
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
-from jfed.selectors.clustered_size import Params, Table, drawn, masses, overlaps
+from jfed.selectors.clustered_size import Params, Table, drawn, laid, masses, overlaps
 from jfed.selectors.divfl import State, squared_distances
 
 
@@ -118,8 +118,8 @@ def by_groups(
     seeds = jnp.where(kept & (slot[:, None] == many - 1 - place), mass, 0)
     free = jnp.where(used, whole - jnp.sum(seeds, 1), 0)
     high = jnp.cumsum(free)
-    order = jnp.lexsort((words, -place))
-    return seeds + overlaps(jnp.where(kept, 0, mass), order, high - free, high)
+    rest = jnp.where(kept, 0, mass)
+    return seeds + overlaps(rest, laid(rest, place, words), high - free, high)
 
 
 @dataclass(frozen=True)

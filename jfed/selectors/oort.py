@@ -49,6 +49,8 @@ from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import Modes, Name, SelectorOptions
 from jfed.core.options import as_arrays, static
+from jfed.core.pairs import PAIRS, sortable, sums_below
+from jfed.core.total import fold
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 STALENESS = 0.1  # factor of ln R in the bonus for clients that have not returned for long
@@ -117,7 +119,12 @@ def nth(values: Float[Array, " clients"], among: Bool[Array, " clients"], place:
         place: not negative; rounded down.
     """
     last = jnp.maximum(ops.count(among) - 1, 0)
-    return jnp.sort(jnp.where(among, values, jnp.inf))[jnp.minimum(jnp.floor(place + SLACK).astype(jnp.int32), last)]
+    place = jnp.minimum(jnp.floor(place + SLACK).astype(jnp.int32), last)
+    values = jnp.where(among, values, jnp.inf)
+    if values.shape[0] > PAIRS:
+        return jnp.sort(values)[place]
+    # The largest value of which no more than that many are smaller.
+    return fold(jnp.maximum, jnp.where(sums_below(sortable(values)) <= place, values, -jnp.inf))
 
 
 def log(x: Float[Array, " clients"]) -> Float[Array, " clients"]:
@@ -230,7 +237,12 @@ class Options(SelectorOptions):
             among = open_ & (worth > 0) & (seen | (self.scale == "everybody"))
             some, many = jnp.any(among), ops.count(among)
             low, high, clip = (
-                jnp.where(some, nth(worth, among, place), 0.0) for place in (many * 0, many, many * params.clip)
+                jnp.where(some, value, 0.0)
+                for value in (
+                    fold(jnp.minimum, jnp.where(among, worth, jnp.inf)),
+                    fold(jnp.maximum, jnp.where(among, worth, -jnp.inf)),
+                    nth(worth, among, many * params.clip),
+                )
             )
             scaled = (jnp.minimum(worth, clip) - 0.999 * low) / jnp.maximum(high - 0.999 * low, 1e-4)
             now = jnp.log(view.round.astype(worth.dtype))
