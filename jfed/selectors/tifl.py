@@ -200,8 +200,9 @@ class Options(SelectorOptions):
             here = by_tier(state, view.available.astype(state.chance.dtype)) > 0
             open_ = here & (state.credits > 0) & (state.chance > 0)
             chance = jnp.where(jnp.any(open_), jnp.where(open_, state.chance, 0.0), here.astype(state.chance.dtype))
-            one = ops.race(prng.at(key, 0), jnp.log(chance), jnp.int32(1), chance > 0)
-            tier = jnp.argmax(one).astype(jnp.int32)
+            arrival = ops.log_exponential(prng.at(key, 0), n) - jnp.log(chance)  # a race, as in `ops.race`, of one
+            tier = jnp.argmin(jnp.where(chance > 0, arrival, jnp.inf)).astype(jnp.int32)
+            one = (jnp.arange(n) == tier) & (chance > 0)
             drawn = tiered & jnp.any(one)
 
             behind = jnp.where(state.tier <= tier, tier - state.tier, state.tier)  # faster tiers before slower ones
