@@ -1,4 +1,4 @@
-"""Selection by losses, norms, speed and size as NumPy loops over the rounds of one seed: peers of `schemes`.
+"""Selection by losses, speed and shares as NumPy loops over the rounds of one seed: peers of `schemes`.
 
 They are written to be fast; see `bandit_loops`. All clients are available, except in the clustered schemes of
 `cluster_loops`. Runs as a worker; needs NumPy, and SciPy for Ward's method.
@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import bandit_loops, cluster_loops, scheme_events
+from benchmarks import bandit_loops, cluster_loops, norm_loops, scheme_events
 from benchmarks.bandit_loops import TIE, Cohorts, Floats, Rng, highest
 from benchmarks.scheme_events import Events
 
-UNKNOWN = 1e3  # norm or valuation of a client of which nothing is known: above all others
+UNKNOWN = 1e3  # valuation of a client of which nothing is known: above all others
 SLACK = 1e-4
 
 
@@ -173,86 +173,6 @@ def loss_proportional(rng: Rng, events: Events, k: int, uniform: float) -> Cohor
     return cohorts, weights
 
 
-def optimal(rng: Rng, events: Events, k: int, uniform: float, iterations: int) -> Cohorts:
-    """Run the exact form of optimal client sampling."""
-
-    def best(u: Floats) -> Floats:
-        rising, many = np.sort(u), len(u)
-        room = np.arange(1, k + 1)
-        at = int((room * rising[many - k :] <= rising.cumsum()[many - k :]).nonzero()[0][-1])
-        return np.minimum(u * ((at + 1) / rising[: many - k + at + 1].sum()), 1.0)
-
-    return _coins(rng, events, k, uniform, best)
-
-
-def optimal_approximate(rng: Rng, events: Events, k: int, uniform: float, iterations: int) -> Cohorts:
-    """Run its approximate form, which ends early where nothing is left to scale."""
-
-    def best(u: Floats) -> Floats:
-        p = np.minimum(u * (k / u.sum()), 1.0)
-        for _ in range(iterations):
-            free = p < 1
-            many = np.count_nonzero(free)
-            if many == len(p):
-                break
-            p = np.minimum(p * max((k - len(p) + many) / p[free].sum(), 1.0), 1.0)
-        return p
-
-    return _coins(rng, events, k, uniform, best)
-
-
-def _coins(rng: Rng, events: Events, k: int, uniform: float, best: Callable[[Floats], Floats]) -> Cohorts:
-    assert events.norm is not None
-    rounds, n = events.succeeded.shape
-    share, coins = events.num_samples / events.num_samples.sum(), rng.random((rounds, n))
-    norm, known, cohorts, weights = np.zeros(n), np.zeros(n, bool), [], []
-    for coin, new, back in zip(coins, events.norm, events.succeeded, strict=True):
-        u = share * np.where(known, norm, norm.max() or 1.0)
-        p = (1 - uniform) * best(u)
-        p += uniform * k / n
-        cohort = (coin < p).nonzero()[0]
-        cohorts.append(cohort)
-        weights.append(float(share[cohort].dot(1 / p[cohort])))
-        returned = cohort[back[cohort]]
-        norm[returned] = new[returned]
-        known[returned] = True
-    return cohorts, weights
-
-
-def norm_topk(rng: Rng, events: Events, k: int, uniform: float) -> Cohorts:
-    """Run selection of the k largest norms."""
-    assert events.norm is not None
-    ties = TIE * rng.random(events.succeeded.shape)
-    norm, cohorts = np.full(ties.shape[1], UNKNOWN), []
-    for tie, new, back in zip(ties, events.norm, events.succeeded, strict=True):
-        cohort = highest(norm + tie, k)
-        cohorts.append(cohort)
-        returned = cohort[back[cohort]]
-        norm[returned] = new[returned]
-    return cohorts, []
-
-
-def norm_importance(rng: Rng, events: Events, k: int, uniform: float) -> Cohorts:
-    """Run k draws with replacement in proportion to p_i times norms."""
-    assert events.norm is not None
-    rounds, n = events.succeeded.shape
-    share, points = events.num_samples / events.num_samples.sum(), rng.random((rounds, k))
-    norm, known, cohorts, weights = np.zeros(n), np.zeros(n, bool), [], []
-    for point, new, back in zip(points, events.norm, events.succeeded, strict=True):
-        q = share * np.where(known, norm, norm.max() or 1.0)
-        q *= (1 - uniform) / q.sum()
-        q += uniform / n
-        ends = q.cumsum()
-        times = np.bincount(ends.searchsorted(point * ends[-1], side="right"), minlength=n)
-        cohort = times.nonzero()[0]
-        cohorts.append(cohort)
-        weights.append(float(share[cohort].dot(times[cohort] / (k * q[cohort]))))
-        returned = cohort[back[cohort]]
-        norm[returned] = new[returned]
-        known[returned] = True
-    return cohorts, weights
-
-
 def f3ast(rng: Rng, events: Events, k: int, beta: float, cap: float) -> Cohorts:
     """Run F3AST as published; rates are kept in units of (1 - beta)^t, so that only those of the cohort change."""
     rounds, n = events.succeeded.shape
@@ -270,16 +190,30 @@ def f3ast(rng: Rng, events: Events, k: int, beta: float, cap: float) -> Cohorts:
 
 
 LOOPS: dict[str, Callable[..., Cohorts]] = {
-    "oort": oort, "tifl": tifl, "active-fl": active_fl, "loss-proportional": loss_proportional,
-    "optimal-sampling": optimal, "optimal-sampling-approximate": optimal_approximate, "norm-topk": norm_topk,
-    "norm-importance": norm_importance, "f3ast": f3ast,
-    "divfl": cluster_loops.divfl, "divfl-stochastic": cluster_loops.divfl_stochastic,
-    "clustered-size": cluster_loops.by_size, "clustered-similarity": cluster_loops.by_similarity,
-    "eps-greedy": bandit_loops.eps_greedy, "ucb1": bandit_loops.ucb1, "d-ucb": bandit_loops.d_ucb,
-    "sw-ucb": bandit_loops.sw_ucb, "thompson": bandit_loops.thompson, "discounted-thompson": bandit_loops.thompson,
-    "exp3s": bandit_loops.exp3s, "rexp3": bandit_loops.rexp3, "e3cs-restart": bandit_loops.e3cs_restart,
+    "oort": oort,
+    "tifl": tifl,
+    "active-fl": active_fl,
+    "loss-proportional": loss_proportional,
+    "optimal-sampling": norm_loops.optimal,
+    "optimal-sampling-approximate": norm_loops.optimal_approximate,
+    "norm-topk": norm_loops.norm_topk,
+    "norm-importance": norm_loops.norm_importance,
+    "f3ast": f3ast,
+    "divfl": cluster_loops.divfl,
+    "divfl-stochastic": cluster_loops.divfl_stochastic,
+    "clustered-size": cluster_loops.by_size,
+    "clustered-similarity": cluster_loops.by_similarity,
+    "eps-greedy": bandit_loops.eps_greedy,
+    "ucb1": bandit_loops.ucb1,
+    "d-ucb": bandit_loops.d_ucb,
+    "sw-ucb": bandit_loops.sw_ucb,
+    "thompson": bandit_loops.thompson,
+    "discounted-thompson": bandit_loops.thompson,
+    "exp3s": bandit_loops.exp3s,
+    "rexp3": bandit_loops.rexp3,
+    "e3cs-restart": bandit_loops.e3cs_restart,
     "e3cs-share": bandit_loops.e3cs_share,
-}  # fmt: skip
+}
 
 
 def main() -> None:
