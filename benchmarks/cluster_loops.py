@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import pdist
 
 from benchmarks.bandit_loops import Cohorts, Rng
 from benchmarks.scheme_events import Events
@@ -149,7 +150,7 @@ def _groups(points: Any, mass: NDArray[np.int_], whole: int) -> NDArray[np.int_]
     parts: list[list[int] | None] = [[i] for i in range(n)]
     masses = mass.tolist()
     group = np.arange(n)
-    for a, b in linkage(points, "ward")[:, :2].astype(int).tolist():
+    for a, b in linkage(pdist(points), "ward")[:, :2].astype(int).tolist():
         masses.append(masses[a] + masses[b])
         one, other = parts[a], parts[b]
         fits = masses[-1] <= whole and one is not None and other is not None

@@ -45,11 +45,11 @@ from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed.core import ops, prng
+from jfed.core.cut import value_at
 from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import Modes, Name, SelectorOptions
 from jfed.core.options import as_arrays, static
-from jfed.core.pairs import PAIRS, sortable, sums_below
 from jfed.core.total import fold
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
@@ -120,11 +120,7 @@ def nth(values: Float[Array, " clients"], among: Bool[Array, " clients"], place:
     """
     last = jnp.maximum(ops.count(among) - 1, 0)
     place = jnp.minimum(jnp.floor(place + SLACK).astype(jnp.int32), last)
-    values = jnp.where(among, values, jnp.inf)
-    if values.shape[0] > PAIRS:
-        return jnp.sort(values)[place]
-    # The largest value of which no more than that many are smaller.
-    return fold(jnp.maximum, jnp.where(sums_below(sortable(values)) <= place, values, -jnp.inf))
+    return value_at(jnp.where(among, values, jnp.inf), place)
 
 
 def log(x: Float[Array, " clients"]) -> Float[Array, " clients"]:
@@ -236,14 +232,9 @@ class Options(SelectorOptions):
             worth = jnp.where(seen, state.utility, view.num_samples.astype(state.utility.dtype))
             among = open_ & (worth > 0) & (seen | (self.scale == "everybody"))
             some, many = jnp.any(among), ops.count(among)
-            low, high, clip = (
-                jnp.where(some, value, 0.0)
-                for value in (
-                    fold(jnp.minimum, jnp.where(among, worth, jnp.inf)),
-                    fold(jnp.maximum, jnp.where(among, worth, -jnp.inf)),
-                    nth(worth, among, many * params.clip),
-                )
-            )
+            low = jnp.where(some, fold(jnp.minimum, jnp.where(among, worth, jnp.inf)), 0.0)
+            high = jnp.where(some, fold(jnp.maximum, jnp.where(among, worth, -jnp.inf)), 0.0)
+            clip = jnp.where(some, nth(worth, among, many * params.clip), 0.0)
             scaled = (jnp.minimum(worth, clip) - 0.999 * low) / jnp.maximum(high - 0.999 * low, 1e-4)
             now = jnp.log(view.round.astype(worth.dtype))
             bonus = jnp.sqrt(STALENESS * now / jnp.maximum(state.last, 1))  # temporal uncertainty
