@@ -11,6 +11,7 @@ NAMES = (
     "rounds",
     "selection",
     "time_aware",
+    "schemes",
     "budget",
     "processes",
     "roofs",

@@ -32,4 +32,4 @@ def run(repeats: int) -> tuple[list[report.Row], list[str]]:
             "eta": 0.5, "rates": RATES, "exact": name.endswith("exact"),
         }  # fmt: skip
         cases.append((Case(name, loop, "num_succeeded", "returned"), SEEDS[config.num_clients]))
-    return beside_loops.run("selection", "numpy_loop.py", cases, repeats)
+    return beside_loops.run("selection", "numpy_loop", cases, repeats)

@@ -27,4 +27,4 @@ LOOPS = {
 def run(repeats: int) -> tuple[list[report.Row], list[str]]:
     """Run the benchmark, and return its rows and notes."""
     cases = [(Case(name, LOOPS[name], "round_time_s", "spent"), SEEDS) for name in CONFIGS]
-    return beside_loops.run("time_aware", "time_loop.py", cases, repeats)
+    return beside_loops.run("time_aware", "time_loop", cases, repeats)

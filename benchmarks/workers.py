@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +84,14 @@ def script(name: str, python: str = sys.executable, core: int | None = None, **e
     return Worker([python, str(HERE / name)], core, **env)
 
 
-def jfed(core: int | None = None) -> Worker:
+def module(name: str, core: int | None = None, env: Mapping[str, str] | None = None) -> Worker:
+    """Return a worker that runs a module of this package."""
+    return Worker([sys.executable, "-m", f"benchmarks.{name}"], core, **(env or {}))
+
+
+def jfed(core: int | None = None, env: Mapping[str, str] | None = None) -> Worker:
     """Return a worker that runs jfed: on one core with one device, else with a device on each core; see `serve`."""
-    return Worker([sys.executable, "-m", "benchmarks.serve"], core)
+    return module("serve", core, env)
 
 
 def together(workers: Sequence[Worker], **request: Any) -> list[dict[str, Any]]:

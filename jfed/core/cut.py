@@ -57,6 +57,14 @@ def smallest(
     return lax.while_loop(lambda carry: carry[1] > m, settled, taken)[0]
 
 
+def value_at(values: Float[Array, " n"], place: Int[Array, ""]) -> Float[Array, ""]:
+    """Return the value at a place of the ascending order, from 0; NaN is not allowed."""
+    if values.shape[0] > PAIRS:
+        return jnp.sort(values)[place]
+    # The largest value of which no more than that many are smaller.
+    return fold(jnp.maximum, jnp.where(sums_below(sortable(values)) <= place, values, -jnp.inf))
+
+
 def count(mask: Mask) -> Int[Array, ""]:
     """Return the number of true entries."""
     return total(mask.astype(jnp.int32))

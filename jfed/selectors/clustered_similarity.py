@@ -25,8 +25,8 @@ the lightest group first and in a random order inside it, fill the distributions
 - Equal distances and masses are ordered at random. The public code adds up rounded masses of 10^-10.
 - Mode `faithful` is `released`, `corrected` is `pairs`.
 
-*Costs.* Each round makes a tree in K - 1 steps over a table of all pairs: K^3 operations, 1 ms of one core at K = 100
-(`released`: 2 ms) and, in proportion, a second at K = 1000; it is not meant for K = 10,000.
+*Costs.* Each round makes a tree in K - 1 steps over a table of all pairs: K^3 operations, under 1 ms of one core at
+K = 100 and, in proportion, a second at K = 1000; it is not meant for K = 10,000.
 """
 
 from dataclasses import dataclass
@@ -39,11 +39,12 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt32
 from jfed.core import ops, prng
 from jfed.core.interfaces import Selector
 from jfed.core.members import Modes, Name, SelectorOptions
+from jfed.core.once import once
 from jfed.core.options import as_arrays, static
 from jfed.core.total import fold
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
-from jfed.selectors.clustered_size import Params, Table, drawn, masses, overlaps
-from jfed.selectors.divfl import State, squared_distances
+from jfed.selectors.clustered_size import Params, Table, drawn, laid, masses, overlaps
+from jfed.selectors.divfl import State, over_pairs, squared_distances
 
 
 class Tree(NamedTuple):
@@ -51,12 +52,14 @@ class Tree(NamedTuple):
 
     Attributes:
         square: squared distances of the nodes that are left; infinite on the diagonal and for others.
+        least: smallest of each node.
         size: number of clients of each node.
         mass: its mass.
         group: the group of each client, named by one of its members.
     """
 
     square: Float[Array, "clients clients"]
+    least: Float[Array, " clients"]
     size: Float[Array, " clients"]
     mass: Int[Array, " clients"]
     group: Int[Array, " clients"]
@@ -75,24 +78,25 @@ def groups(
     index = jnp.arange(mass.shape[0])
 
     def join(tree: Tree) -> Tree:
-        a = jnp.argmin(fold(jnp.minimum, tree.square))
+        a = jnp.argmin(tree.least)
         b = jnp.argmin(tree.square[a])
         size_a, size_b, apart = tree.size[a], tree.size[b], tree.square[a, b]
         sum_ = (size_a + tree.size) * tree.square[a] + (size_b + tree.size) * tree.square[b] - tree.size * apart
-        joined = sum_ / (size_a + size_b + tree.size)  # Ward's method by the formula of Lance and Williams
+        joined = once(sum_ / (size_a + size_b + tree.size))  # Ward's method by the formula of Lance and Williams
         square = jnp.where((index == a)[:, None], joined[None, :], tree.square)
         square = jnp.where((index == a)[None, :], joined[:, None], square)
         square = jnp.where((index == b)[:, None] | (index == b)[None, :], jnp.inf, square)
         mass = tree.mass[a] + tree.mass[b]
         return Tree(
             square,
+            fold(jnp.minimum, square),
             jnp.where(index == a, size_a + size_b, tree.size),
             jnp.where(index == a, mass, tree.mass),
             jnp.where((mass <= whole) & (tree.group == b), a, tree.group),
         )
 
-    start = Tree(square, jnp.ones(mass.shape, square.dtype), mass, index)
-    return lax.while_loop(lambda tree: jnp.min(tree.square) < jnp.inf, join, start).group
+    start = Tree(square, fold(jnp.minimum, square), jnp.ones(mass.shape, square.dtype), mass, index)
+    return lax.while_loop(lambda tree: fold(jnp.minimum, tree.least) < jnp.inf, join, start).group
 
 
 def by_groups(
@@ -118,8 +122,8 @@ def by_groups(
     seeds = jnp.where(kept & (slot[:, None] == many - 1 - place), mass, 0)
     free = jnp.where(used, whole - jnp.sum(seeds, 1), 0)
     high = jnp.cumsum(free)
-    order = jnp.lexsort((words, -place))
-    return seeds + overlaps(jnp.where(kept, 0, mass), order, high - free, high)
+    rest = jnp.where(kept, 0, mass)
+    return seeds + overlaps(rest, laid(rest, place, words), high - free, high)
 
 
 @dataclass(frozen=True)
@@ -156,8 +160,8 @@ class Options(SelectorOptions):
                 return squared_distances(sketch)
             largest = jnp.max(jnp.abs(sketch), 1, keepdims=True)
             scaled = sketch / jnp.where(largest > 0, largest, 1.0)
-            columns = (scaled / jnp.sqrt(jnp.maximum(ops.total(scaled.T**2), 1.0))[:, None]).T
-            angle = jnp.arccos(jnp.clip(ops.total(columns[:, :, None] * columns[:, None, :]), -1.0, 1.0))
+            unit = scaled / jnp.sqrt(jnp.maximum(ops.total(scaled.T**2), 1.0))[:, None]
+            angle = jnp.arccos(jnp.clip(over_pairs(jnp.multiply, unit), -1.0, 1.0))
             some = largest[:, 0] > 0
             missing = 0.0 if self.tree == "released" else jnp.where(some[:, None] | some[None, :], jnp.pi / 2, 0.0)
             angle = jnp.where(some[:, None] & some[None, :], angle, missing)

@@ -26,13 +26,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jax import Array
-from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt32
+from jax import Array, lax
+from jaxtyping import Bool, Float, Int, Num, PRNGKeyArray, UInt32
 
 from jfed.core import ops, prng
 from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
+from jfed.core.once import once
 from jfed.core.options import as_arrays
+from jfed.core.pairs import PAIRS, beside_all
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 Table = Int[Array, "slots clients"]
@@ -65,29 +67,52 @@ def images(view: View) -> Int[Array, " clients"]:
     return jnp.where(ops.total(own) > 0, own, view.available.astype(own.dtype))
 
 
+def settled(values: Int[Array, "..."]) -> Int[Array, "..."]:
+    """Return the numbers, computed once, not for each entry of the tables that they are compared with."""
+    return once(values.astype(jnp.uint32)).astype(values.dtype)
+
+
 def masses(view: View, k: Int[Array, ""]) -> Int[Array, " clients"]:
     """Return `images` in units in which k times their sum is at most 2^30 and a client with images has at least one."""
     own = images(view)
     product = k * ops.total(own.astype(jnp.result_type(float)))
     shift = jnp.maximum(jnp.ceil(jnp.log2(jnp.maximum(product, 1.0))).astype(own.dtype) - 30, 0)
-    return jnp.where(own > 0, jnp.maximum(own >> shift, 1), 0)
+    return settled(jnp.where(own > 0, jnp.maximum(own >> shift, 1), 0))
+
+
+def laid(
+    lengths: Int[Array, " clients"], rank: Int[Array, " clients"], tie_break: Num[Array, " clients"]
+) -> Int[Array, " clients"]:
+    """Return the end of each client on the line where clients are laid end to end.
+
+    Args:
+        lengths: lengths of the clients.
+        rank: clients of larger ranks come first.
+        tie_break: of equal ranks those with smaller numbers come first.
+    """
+    n, index = lengths.shape[0], jnp.arange(lengths.shape[0])
+    if n > PAIRS:
+        order = jnp.lexsort((tie_break, -rank))
+        return jnp.zeros_like(lengths).at[order].set(jnp.cumsum(lengths[order]))
+
+    def add(sums: Array, length: Array, other: Array, tie: Array, place: Array) -> Array:
+        sooner = (tie < tie_break) | ((tie == tie_break) & (place < index))
+        return sums + jnp.where((other > rank) | ((other == rank) & sooner), length, 0)
+
+    return lengths + beside_all(add, jnp.zeros_like(lengths), (lengths, 0), (rank, 0), (tie_break, 0), (index, n))
 
 
 def overlaps(
-    lengths: Int[Array, " clients"],
-    order: Int[Array, " clients"],
-    low: Int[Array, " slots"],
-    high: Int[Array, " slots"],
+    lengths: Int[Array, " clients"], end: Int[Array, " clients"], low: Int[Array, " slots"], high: Int[Array, " slots"]
 ) -> Table:
     """Return how much of each client lies in each bin, when clients are laid end to end.
 
     Args:
         lengths: lengths of the clients.
-        order: clients in the order in which they are laid.
+        end: end of each client; see `laid`.
         low: start of each bin on the same line.
         high: its end.
     """
-    end = jnp.zeros_like(lengths).at[order].set(jnp.cumsum(lengths[order]))
     return jnp.maximum(jnp.minimum(end, high[:, None]) - jnp.maximum(end - lengths, low[:, None]), 0)
 
 
@@ -100,7 +125,7 @@ def below(words: UInt32[Array, " n"], top: Int[Array, ""]) -> Int[Array, " n"]:
     a, b = words >> half, words & low
     c, d = (x.astype(jnp.uint32) for x in (top >> 16, top & 0xFFFF))
     middle = a * d + (b * d >> half)
-    return (a * c + (middle >> half) + ((middle & low) + b * c >> half)).astype(jnp.int32)
+    return once(a * c + (middle >> half) + ((middle & low) + b * c >> half)).astype(jnp.int32)
 
 
 def drawn(words: UInt32[Array, " slots"], table: Table, whole: Int[Array, ""]) -> Cohort:
@@ -109,9 +134,17 @@ def drawn(words: UInt32[Array, " slots"], table: Table, whole: Int[Array, ""]) -
     The importance of a client is the number of its draws over the expected number, so that updates of this importance
     are unbiased for any table.
     """
-    before = jnp.cumsum(table, 1) - table
-    point = below(words, whole)[:, None]
-    hit = (point >= before) & (point < before + table)
+    point, columns = below(words, whole), table.T
+
+    def passed(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        sums, many = carry
+        sums = sums + columns[i]
+        return sums, many + (point >= sums)
+
+    # The client that a point lies in has as many clients before it as end at or before the point.
+    start, n = (jnp.zeros(point.shape, table.dtype), jnp.zeros_like(point)), columns.shape[0]
+    place = lax.fori_loop(0, n, passed, start, unroll=min(10, n))[1]
+    hit = place[:, None] == jnp.arange(n)
     chance = table / jnp.maximum(whole, 1).astype(jnp.result_type(float))  # r_li
     times, expected = ops.total(hit.astype(jnp.int32)), ops.total(chance)
     inclusion = -jnp.expm1(ops.total(jnp.log1p(-chance)))  # 1 - prod_l (1 - r_li)
@@ -133,7 +166,7 @@ def by_size(
         used: the bins to fill.
     """
     low = jnp.where(used, jnp.arange(used.shape[0]) * whole, 0)
-    return overlaps(lengths, jnp.lexsort((tie_break, -lengths)), low, jnp.where(used, low + whole, 0))
+    return overlaps(lengths, laid(lengths, lengths, tie_break), low, jnp.where(used, low + whole, 0))
 
 
 @dataclass(frozen=True)
@@ -158,7 +191,7 @@ class Options(SelectorOptions):
 
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
             own = masses(view, params.k)
-            whole, used = ops.total(own), jnp.arange(dims.slots) < params.k
+            whole, used = settled(ops.total(own)), jnp.arange(dims.slots) < params.k
             table = by_size(params.k * own, state.tie_break, whole, used)  # Algorithm 1
             return state, drawn(prng.words(key, dims.slots), table, whole)
 

@@ -26,10 +26,11 @@ numbers of images, which is `"selected"` where all return; the theory weighs a c
 it stands for.
 
 *Costs.* Each round computes the distances of all pairs and k times a sum over them: K^2 (dimensions + k) operations and
-a table of K^2 numbers for each run: 0.2 ms of one core at K = 100 and k = 20; in proportion, 2 s and 400 MB at
+a table of K^2 numbers for each run: 0.1 ms of one core at K = 100 and k = 20; in proportion, 1 s and 400 MB at
 K = 10,000.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -41,6 +42,7 @@ from jfed.core import ops, prng
 from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
+from jfed.core.once import once
 from jfed.core.options import as_arrays, static
 from jfed.core.total import fold
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
@@ -83,10 +85,22 @@ class State(NamedTuple):
         return State(jnp.where(told[:, None], new, self.sketch), self.known | told)
 
 
+def over_pairs(f: Callable[[Array, Array], Array], points: Float[Array, "n dimensions"]) -> Float[Array, "n n"]:
+    """Return for all pairs of points the sum of f over the dimensions.
+
+    A point is laid beside all others at full width: XLA does not vectorise what it repeats along the last axis.
+    """
+    columns = points.T
+
+    def row(point: Array) -> Array:
+        return ops.total(f(once(jnp.broadcast_to(point[:, None], columns.shape)), columns))
+
+    return lax.map(row, points)
+
+
 def squared_distances(points: Float[Array, "n dimensions"]) -> Float[Array, "n n"]:
     """Return the squared Euclidean distances of all pairs, exactly symmetric and 0 for equal points."""
-    columns = points.T
-    return ops.total((columns[:, :, None] - columns[:, None, :]) ** 2)
+    return over_pairs(lambda x, y: (x - y) ** 2, points)
 
 
 def greedy(
@@ -111,23 +125,23 @@ def greedy(
     """
     n = rows.shape[0]
     tie_break = prng.uniform(prng.at(key, 0), n)
+    counted = jnp.where(rows[:, None], distance, 0.0)  # other clients add nothing to G
 
     def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         chosen, nearest = carry
         left = candidates & ~chosen
         if looks is not None:
             left = ops.smallest(prng.uniform(prng.at(key, 1, i), n), looks, left)
-        reached = jnp.where(rows[:, None], jnp.minimum(nearest[:, None], distance), 0.0)
-        cost = jnp.where(left, ops.total(reached), jnp.inf)  # G(S + j) for each j
+        cost = jnp.where(left, ops.total(jnp.minimum(nearest[:, None], counted)), jnp.inf)  # G(S + j) for each j
         # Two clients that are nearest to each other tie; their costs are added up in different orders.
         tied = left & (cost <= fold(jnp.minimum, cost) * (1 + 16 * jnp.finfo(cost.dtype).eps))
         best = jnp.argmin(jnp.where(tied, tie_break, 2.0))
-        takes = (i < many) & jnp.any(left)
+        takes = jnp.any(left)
         chosen = chosen | (takes & (jnp.arange(n) == best))
         return chosen, jnp.where(takes, jnp.minimum(nearest, distance[best]), nearest)
 
     start = jnp.zeros(n, bool), jnp.full(n, jnp.inf, distance.dtype)
-    return lax.fori_loop(0, steps, step, start)[0]
+    return lax.fori_loop(0, jnp.minimum(many, steps), step, start)[0]
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from jfed.core.members import Name, SelectorOptions
 from jfed.core.options import as_arrays, static
 from jfed.core.total import fold
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
-from jfed.selectors.clustered_size import drawn, images
+from jfed.selectors.clustered_size import below, images, settled
 
 UNIT = 1 << 30  # the sum of the q_i as whole numbers, up to rounding
 
@@ -136,9 +136,14 @@ class Options(SelectorOptions):
         def draws(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
             own = images(view)
             q = in_proportion(own * state.relative(), own, params.uniform)
-            row = jnp.round(q * UNIT).astype(jnp.int32)
-            table = jnp.where((jnp.arange(dims.slots) < params.k)[:, None], row, 0)
-            return state, drawn(prng.words(key, dims.slots), table, ops.total(row))
+            row = settled(jnp.round(q * UNIT).astype(jnp.int32))
+            end, whole = settled(jnp.cumsum(row)), ops.total(row)
+            point = below(prng.words(key, dims.slots), whole)[:, None]
+            hit = (point >= end - row) & (point < end) & (jnp.arange(dims.slots) < params.k)[:, None]
+            chance = row / jnp.maximum(whole, 1).astype(q.dtype)  # q_i as drawn
+            times, expected = ops.total(hit.astype(jnp.int32)), params.k * chance
+            inclusion = -jnp.expm1(params.k * jnp.log1p(-chance))  # 1 - (1 - q_i)^k
+            return state, Cohort(times > 0, inclusion, times / jnp.where(expected > 0, expected, 1.0))
 
         def update(state: State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> State:
             return state.heard(feedback)

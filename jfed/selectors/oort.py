@@ -45,10 +45,12 @@ from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jfed.core import ops, prng
+from jfed.core.cut import value_at
 from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import Modes, Name, SelectorOptions
 from jfed.core.options import as_arrays, static
+from jfed.core.total import fold
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 
 STALENESS = 0.1  # factor of ln R in the bonus for clients that have not returned for long
@@ -117,7 +119,8 @@ def nth(values: Float[Array, " clients"], among: Bool[Array, " clients"], place:
         place: not negative; rounded down.
     """
     last = jnp.maximum(ops.count(among) - 1, 0)
-    return jnp.sort(jnp.where(among, values, jnp.inf))[jnp.minimum(jnp.floor(place + SLACK).astype(jnp.int32), last)]
+    place = jnp.minimum(jnp.floor(place + SLACK).astype(jnp.int32), last)
+    return value_at(jnp.where(among, values, jnp.inf), place)
 
 
 def log(x: Float[Array, " clients"]) -> Float[Array, " clients"]:
@@ -229,9 +232,9 @@ class Options(SelectorOptions):
             worth = jnp.where(seen, state.utility, view.num_samples.astype(state.utility.dtype))
             among = open_ & (worth > 0) & (seen | (self.scale == "everybody"))
             some, many = jnp.any(among), ops.count(among)
-            low, high, clip = (
-                jnp.where(some, nth(worth, among, place), 0.0) for place in (many * 0, many, many * params.clip)
-            )
+            low = jnp.where(some, fold(jnp.minimum, jnp.where(among, worth, jnp.inf)), 0.0)
+            high = jnp.where(some, fold(jnp.maximum, jnp.where(among, worth, -jnp.inf)), 0.0)
+            clip = jnp.where(some, nth(worth, among, many * params.clip), 0.0)
             scaled = (jnp.minimum(worth, clip) - 0.999 * low) / jnp.maximum(high - 0.999 * low, 1e-4)
             now = jnp.log(view.round.astype(worth.dtype))
             bonus = jnp.sqrt(STALENESS * now / jnp.maximum(state.last, 1))  # temporal uncertainty

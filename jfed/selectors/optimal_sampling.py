@@ -42,6 +42,7 @@ from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import EveryoneOptions, Name
 from jfed.core.options import as_arrays, static
+from jfed.core.pairs import in_order, sortable
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
 from jfed.selectors.clustered_size import images
 from jfed.selectors.norms import State
@@ -67,7 +68,8 @@ def exact(u: Float[Array, " clients"], among: Bool[Array, " clients"], m: Int[Ar
     No client needs to be told whether it is among the largest: for these the ratio is above 1.
     """
     n, place = ops.count(among), jnp.arange(1, u.shape[0] + 1)
-    rising = jnp.where(place <= n, jnp.sort(jnp.where(among, u, jnp.inf)), 0.0)
+    values = jnp.where(among, u, jnp.inf)
+    rising = jnp.where(place <= n, in_order(sortable(values), values)[0], 0.0)
     sums, room = jnp.cumsum(rising), m + place - n
     fits = (place <= n) & (room > 0) & (room * rising <= sums)
     l = jnp.max(jnp.where(fits, place, 0))  # noqa: E741 (the paper's name)

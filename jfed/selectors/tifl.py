@@ -27,9 +27,11 @@ risen since the time before, the tiers with credits are ranked by accuracy, the 
 - Each tier has ceil(T / n) credits, as in the copy, so that some are always left. Ties are broken at random.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -40,6 +42,7 @@ from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
 from jfed.core.options import as_arrays, static
+from jfed.core.rarely import rarely
 from jfed.core.types import Cohort, Dims, Feedback, Probe, Problem, View
 
 
@@ -166,7 +169,7 @@ class Options(SelectorOptions):
 
         def by_tier(state: State, values: Float[Array, " clients"]) -> Float[Array, " tiers"]:
             """Return the sums of the clients' values over each tier."""
-            return jnp.stack([ops.total(jnp.where(state.tier == t, values, 0.0)) for t in range(n)])
+            return jax.vmap(lambda t: ops.total(jnp.where(state.tier == t, values, 0.0)))(jnp.arange(n))
 
         def adapted(state: State, params: Params, view: View) -> State:
             """Return the state with other probabilities, in every I-th round."""
@@ -185,8 +188,10 @@ class Options(SelectorOptions):
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
             tie, equal = (prng.uniform(prng.at(key, i), num_clients) for i in (1, 2))
             tiered = profiled(state, params, view)
-            formed = tiers_of(state.mean_s, state.times > 0, equal, n)
-            state = state._replace(tier=jnp.where(tiered & (state.tier < 0), formed, state.tier))
+            known = state.times > 0
+            form = functools.partial(tiers_of, tiers=n)
+            tier = rarely(tiered & jnp.any(state.tier < 0), form, state.tier, state.mean_s, known, equal)
+            state = state._replace(tier=tier)
             if self.accuracy == "probed":
                 told = ~jnp.isnan(view.probed_accuracy)
                 state = state._replace(accuracy=jnp.where(told, view.probed_accuracy, state.accuracy))
@@ -195,8 +200,9 @@ class Options(SelectorOptions):
             here = by_tier(state, view.available.astype(state.chance.dtype)) > 0
             open_ = here & (state.credits > 0) & (state.chance > 0)
             chance = jnp.where(jnp.any(open_), jnp.where(open_, state.chance, 0.0), here.astype(state.chance.dtype))
-            one = ops.race(prng.at(key, 0), jnp.log(chance), jnp.int32(1), chance > 0)
-            tier = jnp.argmax(one).astype(jnp.int32)
+            arrival = ops.log_exponential(prng.at(key, 0), n) - jnp.log(chance)  # a race, as in `ops.race`, of one
+            tier = jnp.argmin(jnp.where(chance > 0, arrival, jnp.inf)).astype(jnp.int32)
+            one = (jnp.arange(n) == tier) & (chance > 0)
             drawn = tiered & jnp.any(one)
 
             behind = jnp.where(state.tier <= tier, tier - state.tier, state.tier)  # faster tiers before slower ones
