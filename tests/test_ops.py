@@ -198,6 +198,7 @@ def test_exact_inclusion_has_its_probabilities(bits):
             assert_frequencies(got.sum(0), draws, p)
 
 
+@pytest.mark.check
 def test_exact_inclusion_of_a_thousand():
     rng = np.random.default_rng(0)
     p = rng.uniform(size=1000) ** 3

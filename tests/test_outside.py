@@ -42,6 +42,7 @@ def chosen(results, method):
     return [np.flatnonzero(row).tolist() for row in times]
 
 
+@pytest.mark.check
 def test_options_are_as_good_as_names():
     points = jfed.methods(SELECTION, ["uniform", FirstClients()])
     assert [p.coords["method"] for p in points] == ["uniform", "first-clients"]

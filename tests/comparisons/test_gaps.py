@@ -100,6 +100,7 @@ def test_a_point_chosen_by_its_own_scores_is_not_judged():
     assert fresh.rows[0].verdict == "better"
 
 
+@pytest.mark.check
 def test_the_chance_to_look_better_by_choice_alone():
     """Of ten equal points the best one looks better than an equal baseline in 14.6 % of experiments; none is judged."""
     rng = np.random.default_rng(1)

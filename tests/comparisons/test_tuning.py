@@ -152,6 +152,7 @@ def test_unusable_frames():
         choose(FRAME.assign(scheme=[None, *FRAME["scheme"][1:]]), "acc", ["eta"])
 
 
+@pytest.mark.check
 def test_the_bias_that_fresh_seeds_remove():
     """For ten equal settings the best mean of 5 seeds is 1.54 standard errors too good, that of fresh seeds 0.
 

@@ -44,6 +44,7 @@ def test_windows_by_hand():
     assert x.shape == (70, 25, 6) and set(owner) == set(range(10))
 
 
+@pytest.mark.check
 def test_it_is_a_data_set_by_name_and_its_owners_are_clients(installed):
     whole = smartwatch.Options(window=10, step=10).load()
     assert whole.images.shape == (280, 10, 6) and whole.owners is not None and len(set(whole.owners)) == 20

@@ -174,6 +174,7 @@ def test_what_all_clients_score_takes_little_memory_beside_a_large_pool():
     assert found is not None and found.temp_size_in_bytes < 3 * 2**30
 
 
+@pytest.mark.check
 def test_memory_is_checked_for_the_end_of_a_run_too(monkeypatch):
     seen = []
     monkeypatch.setattr(memory, "check", lambda compiled, *_: seen.append(memory.needed(compiled)))

@@ -37,6 +37,7 @@ def plain(options, weights, images):
     return x.mean((1, 2)) @ weights["dense_kernel"] + weights["dense_bias"]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("channels", "blocks"), [((4, 8), 2), ((8,), 1)])
 def test_logits_and_gradients_are_those_of_plain_layers(channels, blocks):
     options = resnet.Options(channels=channels, blocks=blocks, groups=2)
