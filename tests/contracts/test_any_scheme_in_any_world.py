@@ -108,7 +108,10 @@ def test_a_pair_runs(name, world):
     time, many = results["round_time_s"].values, results["num_selected"].values
     assert np.isfinite(time).all() and (time >= 0).all() and (time[many > 0] > 0).all()
     most = SIZE if name == "eiffel" else where.config.selector.slots(configs.problem(where.config))
-    assert (many[:, name == "eiffel" :] <= most).all() and many.any()  # Eiffel's first round selects all clients
+    assert (many[:, name == "eiffel" :] <= most).all()  # Eiffel's first round selects all clients
+    # FedCS with a deadline of 3 s selects nobody where failures keep the server waiting for longer on average.
+    late = name == "fedcs-3" and (jfed.outcomes(where.config, [0, 1]).expected_latency_s >= 3).all()
+    assert many.any() != late
     assert (results["num_succeeded"].values <= many).all()
     if world == "volatility":
         assert (time == 1).all()  # a round lasts until its deadline
