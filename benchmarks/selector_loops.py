@@ -164,8 +164,8 @@ def loss_proportional(rng: Rng, events: Events, k: int, uniform: float) -> Cohor
     assert uniform == 0
     rounds, n = events.succeeded.shape
     races, own, cohorts, weights = rng.standard_exponential((rounds, n)), events.num_samples, [], []
-    one = 1 / own
     whole = own.sum()
+    one = whole / n / own
     for race, loss in zip(races, events.loss, strict=True):
         cohort = (race / (own * loss)).argpartition(k - 1)[:k]
         cohorts.append(cohort)
