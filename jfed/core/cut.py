@@ -39,22 +39,26 @@ def smallest(
     Returns:
         A mask with exactly m entries (all of `among` if it has fewer).
     """
-    n = values.shape[0]
-    open_ = jnp.ones(n, bool) if among is None else among
-    here = jnp.int32(n) if among is None else count(among)
-    key, m = once(sortable(values)), jnp.minimum(m, here)
+    open_ = jnp.ones(values.shape[0], bool) if among is None else among
+    here = jnp.int32(values.shape[0]) if among is None else count(among)
+    keys = [once(sortable(x)) for x in (values, tie_break) if x is not None]
+    return _cut(keys, jnp.minimum(m, here), open_, here, tuple(near))
+
+
+def _cut(
+    keys: list[UInt[Array, " n"]], m: Int[Array, ""], open_: Mask, here: Int[Array, ""], near: tuple[float, ...] = ()
+) -> Mask:
+    """Return the mask of the first m of the `here` entries of `open_`, in the order of the keys, then of the index."""
+    if not keys:
+        return first(open_, m)
+    key, *others = keys
 
     def settled(carry: tuple[Mask, Array]) -> tuple[Mask, Array]:
         sure, tied = _split(key, carry[0])
-        if tie_break is not None:
-            closer = once(sortable(tie_break))
-            before, tied = _split(closer, _up_to(closer, m - count(sure), tied, count(tied))[0])
-            sure = sure | before
-        return sure | first(tied, m - count(sure)), m
+        return sure | _cut(others, m - count(sure), tied, count(tied)), m
 
     # Of runs side by side, it is done for all if one has a tie at its cut, and else for none.
-    taken = _up_to(key, m, open_, here, tuple(near))
-    return lax.while_loop(lambda carry: carry[1] > m, settled, taken)[0]
+    return lax.while_loop(lambda carry: carry[1] > m, settled, _up_to(key, m, open_, here, near))[0]
 
 
 def value_at(values: Float[Array, " n"], place: Int[Array, ""]) -> Float[Array, ""]:
@@ -72,8 +76,11 @@ def count(mask: Mask) -> Int[Array, ""]:
 
 def first(mask: Mask, m: Int[Array, ""]) -> Mask:
     """Return the mask of the first m true entries."""
-    n, here = mask.shape[0], count(mask)
+    n = mask.shape[0]
     index = jnp.arange(n, dtype=jnp.uint32)
+    if n <= PAIRS:
+        return mask & (sums_below(jnp.where(mask, index, largest(index.dtype))) < m)
+    here = count(mask)
     m = jnp.minimum(m, here)
     ends = _Bracket(jnp.uint32(0), jnp.uint32(n), jnp.int32(0), here, jnp.array(False))
     bracket = _search(index, m, mask, ends)
