@@ -87,8 +87,9 @@ def beside_all(add: Callable[..., Any], start: Any, *columns: tuple[Array, Any])
     ]
 
     def some(step: Array, so_far: Any) -> Any:
-        for i in range(together):
-            so_far = add(so_far, *(row[step, i] for row in rows))
+        now = [lax.dynamic_index_in_dim(row, step, keepdims=False) for row in rows]
+        for entries in zip(*map(tuple, now), strict=True):
+            so_far = add(so_far, *entries)
         return so_far
 
     return lax.fori_loop(0, steps, some, start)
