@@ -18,7 +18,6 @@ makes them equal. The scheme then forgets far more often than alpha says. The cl
 """
 
 import functools
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -77,7 +76,7 @@ class Options(e3cs.Options):
 
         def update(state: e3cs.State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> e3cs.State:
             state = plain.update(state, params.e3cs, view, cohort, feedback)
-            part = jnp.log(params.share) - math.log(dims.num_clients) + exp3s.log_total(state.log_w)
-            return state._replace(log_w=jnp.logaddexp(state.log_w + jnp.log1p(-params.share), part))
+            kept = state.log_w + jnp.log1p(-params.share)
+            return state._replace(log_w=exp3s.shared(state.log_w, kept, params.share / dims.num_clients))
 
         return Selector(init, select, update)

@@ -35,6 +35,7 @@ from jfed.core import ops
 from jfed.core.errors import require
 from jfed.core.interfaces import Selector
 from jfed.core.members import Name, SelectorOptions
+from jfed.core.once import once
 from jfed.core.options import as_arrays
 from jfed.core.total import fold
 from jfed.core.types import Cohort, Dims, Feedback, Problem, View
@@ -78,15 +79,24 @@ def learn(
     state: e3cs.State, k: Int[Array, ""], gamma: Float[Array, ""], view: View, feedback: Feedback
 ) -> Float[Array, " clients"]:
     """Return the logarithms of the weights of Exp3.M after this round."""
-    k = jnp.minimum(k, ops.count(view.available))
-    exponent = k * gamma / (state.p * state.p.shape[0])
+    exponent = once(jnp.minimum(k, ops.count(view.available)) * gamma) / (state.p * state.p.shape[0])
     return state.log_w + jnp.where(feedback.succeeded & ~state.overflow, exponent, 0.0)
 
 
-def log_total(log_w: Float[Array, " clients"]) -> Float[Array, ""]:
-    """Return the logarithm of the sum of weights."""
-    top = fold(jnp.maximum, log_w)
-    return top + jnp.log(ops.total(jnp.exp(log_w - top)))
+def shared(
+    before: Float[Array, " clients"], grown: Float[Array, " clients"], share: Float[Array, ""]
+) -> Float[Array, " clients"]:
+    """Return the logarithms of the grown weights, to each of which a share of the former total is added.
+
+    Args:
+        before: logarithms of the former weights.
+        grown: those of the weights now; a weight may be 0.
+        share: part of the former total that each weight gets.
+    """
+    grown, top = once(grown), once(fold(jnp.maximum, before))
+    part = once(share * ops.total(jnp.exp(before - top)))
+    # A weight that is too small for exp is then the share alone.
+    return jnp.where(share > 0, top + jnp.log(jnp.exp(grown - top) + part), grown)
 
 
 @dataclass(frozen=True)
@@ -128,7 +138,7 @@ class Options(SelectorOptions):
 
         def update(state: e3cs.State, params: Params, view: View, cohort: Cohort, feedback: Feedback) -> e3cs.State:
             grown = learn(state, params.k, params.gamma, view, feedback)
-            share = jnp.log(params.alpha) + (1 - math.log(dims.num_clients)) + log_total(state.log_w)
-            return state._replace(log_w=jnp.logaddexp(grown, share))
+            share = math.e * params.alpha / dims.num_clients
+            return state._replace(log_w=shared(state.log_w, grown, share))
 
         return Selector(init, select, update)
