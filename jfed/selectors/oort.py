@@ -241,7 +241,8 @@ class Options(SelectorOptions):
             return jnp.maximum(scaled + bonus, 0.0) * slow
 
         def select(key: PRNGKeyArray, state: State, params: Params, view: View) -> tuple[State, Cohort]:
-            tie, keys = prng.uniform(prng.at(key, 0), dims.num_clients), [prng.at(key, i) for i in (1, 2)]
+            tie = prng.uniform(prng.at(key, 0), dims.num_clients)
+            arrival = ops.log_exponential(prng.at(key, 1), dims.num_clients)  # of the race of those seen and of others
             state = paced(state, params, view.round)
             most = state.times > params.blacklist_after
             banned = ops.smallest(-state.times.astype(tie.dtype), params.blacklisted, most, tie)
@@ -254,13 +255,13 @@ class Options(SelectorOptions):
             many = ops.count(played)
             wanted = jnp.minimum(jnp.floor(params.k * (1 - epsilon) + SLACK).astype(jnp.int32), many)
             end = -nth(-score, played, wanted)
-            exploited = ops.race(keys[0], log(score), wanted, played & (score >= params.cut_off * end))
+            exploited = ops.smallest(arrival - log(score), wanted, played & (score >= params.cut_off * end))
 
             # Exploration of clients never seen: those with the most images, faster ones first where that is known.
             left = jnp.minimum(params.k - ops.count(exploited), ops.count(fresh))
             prior = view.num_samples * slow
             near = jnp.floor(params.window * left + SLACK).astype(jnp.int32)
-            explored = ops.race(keys[1], log(prior), left, ops.smallest(-prior, near, fresh, tie))
+            explored = ops.smallest(arrival - log(prior), left, ops.smallest(-prior, near, fresh, tie))
 
             chosen = exploited | explored
             rest = params.k - ops.count(chosen)

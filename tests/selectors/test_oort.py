@@ -31,9 +31,9 @@ def walked(mode, params, rounds, seed=0):
 
 
 def draws(key):
-    """Return the numbers that order equals, and the races of exploitation and exploration."""
-    races = [ops.exponential(prng.at(key, i), K) for i in (1, 2)]
-    return jnp.stack([prng.uniform(prng.at(key, 0), K), *races])
+    """Return the numbers that order equals, and the races of exploitation and exploration, whose clients differ."""
+    race = ops.exponential(prng.at(key, 1), K)
+    return jnp.stack([prng.uniform(prng.at(key, 0), K), race, race])
 
 
 def referee(mode, k, **settings):
