@@ -7,7 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from experiments.shared.common import Output
-from jfed.analysis import lines, stacked_lines
+from jfed.analysis import box_by_class, lines, stacked_lines
 from jfed.commands.drawing import by_scheme
 
 Ideal = Mapping[int, tuple[xr.Dataset, np.ndarray, np.ndarray]]
@@ -42,7 +42,7 @@ def ideal_figures(parts: Ideal, runs: pd.DataFrame, output: Output, title: str) 
 def quota_figures(
     results: xr.Dataset, rate: np.ndarray, quotas: Sequence[float], runs: pd.DataFrame, output: Output, title: str
 ) -> None:
-    """Draw Fig. 4, the gap, Fig. 5, each client's share of the rounds, and the queues behind them.
+    """Draw Fig. 4, the gap and each client's share of the rounds, Fig. 5, that share so far, and the queues.
 
     `rate` is (runs, rounds, clients); the other arguments are those of `ideal_figures`.
     """
@@ -55,6 +55,11 @@ def quota_figures(
     drawn = {name: by_scheme(results, values, order) for name, values in panels.items()}
     figure = stacked_lines(rounds, drawn, xlabel="communication round", title=f"CS-UCB-Q ({title})")
     output.figure(figure, f"fig4_{bits}")
+    clients = [f"{k + 1} ({quota:g})" for k, quota in enumerate(quotas)]
+    share = by_scheme(results, rate[:, -1], order)
+    boxes = {name: dict(zip(clients, share[name].T, strict=True)) for name in order}
+    figure = box_by_class(boxes, "share of the rounds", f"Selections ({title})", xlabel="client (its quota)")
+    output.figure(figure, f"fig4c_{bits}")
     queued = [name for name in order if name.startswith("cs-ucb-q")]
     if queued:
         queues = by_scheme(results, results["selector_queue_sum"].values, queued)
