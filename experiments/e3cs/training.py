@@ -83,7 +83,7 @@ def columns(results: xr.Dataset) -> dict[str, Any]:
 
 def study(name: str) -> Study:
     """Return the description of the report on a data set."""
-    names = {"emnist_letters": "emnist_e3cs", "cifar10": "cifar_e3cs"}
+    names = {"emnist_letters": "emnist_e3cs", "cifar10": "cifar_e3cs", "cifar10_16x16": "cifar_e3cs"}
     return Study(
         name=names.get(name, f"{name}_e3cs"),
         settings=("partition", "algorithm", "k"),

@@ -1,6 +1,6 @@
 """The verdicts on claims from the per-run tables of finished runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from jfed.claims.expected import lacking, setting
 from jfed.claims.finding import Finding, together
 from jfed.claims.kinds import evaluate
 from jfed.claims.parts import Test, attempt
+from jfed.claims.reduced import apart, data_sets
 from jfed.claims.runs import Missing, Runs
 
 
@@ -25,6 +26,7 @@ class Verdict:
         finding: verdict word and numbers.
         partial: whether settings that the claim expects have no runs.
         other_data: whether there are runs, but none on the claim's data sets.
+        reduced: whether the runs are on smaller images; see `reduced`.
     """
 
     claim: Claim
@@ -33,6 +35,7 @@ class Verdict:
     finding: Finding
     partial: bool = False
     other_data: bool = False
+    reduced: bool = False
 
     @property
     def in_part(self) -> bool:
@@ -41,8 +44,9 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """Return the verdict, and whether it is on a part only."""
-        return self.finding.verdict + (" (in part)" if self.in_part else "")
+        """Return the verdict, and whether it is on a part only or from reduced runs."""
+        kinds = ", ".join(["reduced"] * self.reduced + ["in part"] * self.in_part)
+        return self.finding.verdict + (f" ({kinds})" if kinds else "")
 
     @property
     def where(self) -> str:
@@ -54,15 +58,20 @@ def judge(claim: Claim, frame: pd.DataFrame | None) -> list[Verdict]:
     """Return the claim's verdicts on a per-run table, and one "not run" for all expected settings without runs.
 
     Without a table, with runs on other data sets only, or with several runs of a (scheme, seed) that the claim does not
-    tell apart, it is "not run".
+    tell apart, it is "not run". Verdicts from reduced runs follow those in full.
     """
     if claim.untestable:
         return [Verdict(claim, "", {}, Finding(claim.untestable, untestable=True))]
     if frame is None:
         return [Verdict(claim, "", {}, Finding())]
-    rows: Any = frame
+    full, small = apart(frame, claim)
+    found = [] if small is None else [replace(v, reduced=True) for v in _judged(claim, small)]
+    return _judged(claim, full) + (found if any(v.finding.seeds for v in found) else [])
+
+
+def _judged(claim: Claim, rows: Any) -> list[Verdict]:
     if claim.data_sets and "dataset" in rows.columns:
-        ran = rows["dataset"].astype(str).str.replace("-", "_")
+        ran = data_sets(rows)
         rows = rows[ran.isin(claim.data_sets)]
         if rows.empty:
             return [Verdict(claim, "", {}, Finding(missing=(_of_other_data(claim, ran.unique()),)), other_data=True)]
@@ -102,8 +111,10 @@ def table_of(claim: Claim, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame |
     return tables.get(claim.runs, tables[others[0]] if others else None)
 
 
-def _of_other_data(claim: Claim, ran: Iterable[str]) -> str:
+def _of_other_data(claim: Claim, ran: Sequence[str]) -> str:
     """Return in words that the data sets of the runs are not the claim's."""
+    if not len(ran):
+        return f"no runs on {' or '.join(claim.data_sets)} at full size"
     return f"the runs are on {' and '.join(sorted(ran))}, and the claim is about {' or '.join(claim.data_sets)}"
 
 

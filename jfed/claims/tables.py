@@ -15,7 +15,8 @@ LEGEND = (
     " neither, and in some part an effect worth claiming (the margin, or half a standard deviation) is excluded. Both"
     " are corrected for the number of parts (Bonferroni).",
     "Underpowered: neither, and such an effect may be there.",
-    "In part: further settings or parts of the claim have no runs.",
+    "In part: further settings or parts of the claim have no runs. Reduced: images of half the height and width, and a"
+    " network to match, stand for the claim's data set.",
     "≥ and ≤: one-sided 95 % limits, after one-sided tests; a limit is also the margin or bound at which that part"
     " would flip. From x to y: two-sided 95 % intervals, in tests of equality, which hold from the margin that is said."
     " All are of paired differences or ratios, and not corrected for several parts.",
@@ -54,8 +55,9 @@ def summary_table(verdicts: Sequence[Verdict], title: str) -> Table:
 
 
 def _count(verdicts: Sequence[Verdict]) -> str:
-    partial = sum(v.in_part for v in verdicts)
-    return f"{len(verdicts)} ({partial} in part)" if partial else str(len(verdicts))
+    kinds = {"reduced": sum(v.reduced for v in verdicts), "in part": sum(v.in_part for v in verdicts)}
+    told = ", ".join(f"{many} {kind}" for kind, many in kinds.items() if many)
+    return f"{len(verdicts)} ({told})" if told else str(len(verdicts))
 
 
 def verdicts_table(verdicts: Sequence[Verdict], title: str) -> Table:
