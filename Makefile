@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 OUT ?= out
 unexport PYTHONDONTWRITEBYTECODE  # many tests start jfed in processes of their own, which then need not compile it
 
-.PHONY: run numerical test check docs proof compat lint bench clean
+.PHONY: run numerical test check docs proof reproduce compat lint bench clean
 
 # The main job: E3CS at four quotas and its rivals on the shipped digits, ending with a significance table.
 run: $(VENV)/ready
@@ -36,6 +36,11 @@ lint: $(VENV)/ready
 proof: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[ray]"
 	$(BIN)/python -m pytest -m proof
+
+# The experiments of the four papers that take minutes, compared with the committed tables: some 45 minutes. Those on
+# MNIST need it below $JFED_DATA_DIR, or downloaded by `jfed data get mnist`.
+reproduce: $(VENV)/ready
+	$(BIN)/python -m tools.reproduce
 
 # The quick tests on other interpreters with the newest jax, where those interpreters exist.
 compat:

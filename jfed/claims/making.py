@@ -15,12 +15,14 @@ class Making:
     Attributes:
         line: name of the experiment, and its flags.
         time: how long it takes, in words.
+        minutes: the same as a number, on two cores.
         makes: experiments whose per-run tables it writes.
         where: settings of its runs, as far as claims name them.
     """
 
     line: str
     time: str
+    minutes: float
     makes: list[str]
     where: dict[str, Any] = field(default_factory=dict)
 
