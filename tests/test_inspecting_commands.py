@@ -157,7 +157,7 @@ def test_runs_are_made_and_judged(told, monkeypatch, tmp_path):
     monkeypatch.setattr(subprocess, "run", run)
     said = told("claims", "E-4", "--run", "--out", tmp_path / "o")
     assert called == [["-m", "experiments.e3cs_numerical", "--out", str(tmp_path / "o" / "e3cs_numerical")]]
-    assert "not run" in said and "a minute on two cores" in said
+    assert "not run" in said and "two minutes on two cores" in said
     with pytest.raises(SystemExit, match="ended with an error; the same command resumes it"):
         told("claims", "E-4", "--run", "--out", tmp_path / "p")
 
