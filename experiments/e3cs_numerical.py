@@ -48,6 +48,7 @@ class Settings:
         seeds: number of seeds (30), or which ones (0 1 5, or 0:30); the preset's by default.
         out: folder of results, tables and figures; runs that are finished there are not run again.
         num_rounds: T; the preset's by default.
+        partition: how the digits are dealt to pow-d's clients: primary (80 % with one label) or iid.
         set: further settings by path, such as environment.success_rates=(0.2,0.8).
         data_dir: not used here, since the digits ship with jfed.
     """
@@ -58,6 +59,7 @@ class Settings:
     num_clients: int = 100
     cohort_size: int = 20
     num_rounds: int | None = None
+    partition: Literal["primary", "iid"] = "primary"
     set: tuple[str, ...] = ()
     data_dir: str | None = None
 
@@ -82,23 +84,23 @@ def _residual(config: Config, quota: str) -> float:
     return float(config.cohort_size * (1 - share).sum())
 
 
-def small_model(num_clients: int) -> Training | None:
+def small_model(num_clients: int, partition: str) -> Training | None:
     """Return the training on whose losses pow-d selects; None if the digits are too few for so many clients."""
     each = len(dataset("digits", None).labels) // num_clients
     if each < LEAST_IMAGES:
         return None
     rates = {"learning_rate": 0.1, "momentum": 0.9}
     return Training(
-        dataset="digits", partition="primary", samples_per_client=each, test_fraction=0.0, test_set="official",
+        dataset="digits", partition=partition, samples_per_client=each, test_fraction=0.0, test_set="official",
         model="linear", algorithm=jfed.replace(local_sgd.Options(), rates), batch_size=10,
     )  # fmt: skip
 
 
-def points(base: Config) -> list[Point]:
+def points(base: Config, partition: str) -> list[Point]:
     """Return all schemes of the experiment; `eta` is a coordinate, NaN where a scheme has none."""
     named = [f"e3cs-{q}" for q in QUOTAS]
     plain = methods(base, ["uniform", "fedcs", *(f"best-{q}" for q in QUOTAS)])
-    if training := small_model(base.num_clients):
+    if training := small_model(base.num_clients, partition):
         plain += methods(jfed.replace(base, {"training": training}), ["pow-d"])
     published = methods(base, named) + methods(base, named, "corrected")
     tuned = [
@@ -221,7 +223,7 @@ def main(settings: Settings) -> None:
     delta = parse_settings(settings.set, settings)
     of_schemes = {path: value for path, value in delta.items() if path.startswith("selector")}
     base = changed([Point(base)], {k: v for k, v in delta.items() if k not in of_schemes})[0].config
-    every = changed(points(base), of_schemes)
+    every = changed(points(base, settings.partition), of_schemes)
     results = jfed.run(every, seeds, out=settings.out)
     title = f"K = {base.num_clients}, k = {base.cohort_size}, T = {base.num_rounds}, {len(seeds)} seeds"
 

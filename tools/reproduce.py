@@ -22,7 +22,8 @@ from jfed.claims import gather, judge, read
 from jfed.claims.making import Making, makings
 from jfed.core.errors import require
 from jfed.report.tables import Table
-from tools.claims import COMPANY, TABLES
+from tools.choices import COMPANY
+from tools.claims import TABLES
 
 SAME, CHANCE = 1e-6, 6.0  # relative difference of equal numbers; standard errors that means may differ by
 NOT_MADE = "the command failed: see above"
