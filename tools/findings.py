@@ -16,10 +16,10 @@ from experiments.board.problems import DATA, WORLDS
 from experiments.board.rows import OUTCOMES
 from experiments.shared.common import command
 from jfed.analysis import to_markdown
+from tools.marked import rewritten
 
 ROOT = Path(__file__).parents[1]
 RUNS, PAGES = ROOT / "experiments" / "results", ROOT / "docs" / "findings"
-MARKS = ("<!-- written by python -m tools.findings -->", "<!-- end -->")
 ALPHA = 0.05
 
 
@@ -85,9 +85,8 @@ def take(out: Path) -> None:
 def page(name: str) -> tuple[Path, str, Any]:
     """Return a page's path, its text with tables anew, and the rows that they are made from."""
     path, runs = PAGES / f"{name}.md", pd.read_csv(RUNS / f"{name}.csv")
-    before, rest = path.read_text().split(MARKS[0])
-    between = [MARKS[0], *(part.strip() for part in FINDINGS[name].text(runs)), MARKS[1]]
-    return path, before + "\n\n".join(between) + rest.split(MARKS[1])[1], runs
+    text = "\n\n".join(part.strip() for part in FINDINGS[name].text(runs))
+    return path, rewritten(path.read_text(), "tools.findings", text), runs
 
 
 def main(settings: Settings) -> None:

@@ -143,10 +143,16 @@ def _turned(name: str, new: pd.DataFrame, kept: pd.DataFrame) -> list[str]:
     return turned
 
 
+def folder_of(line: str) -> str:
+    """Return the name of the folder of a command's results."""
+    name, *flags = line.split()
+    return "_".join([name, *(flag.lstrip("-") for flag in flags)])
+
+
 def made(one: Making, out: Path, kept: Mapping[str, pd.DataFrame]) -> list[Compared]:
     """Run a command, and return its experiments beside the repository's."""
     name, *flags = one.line.split()
-    folder = out / "_".join([name, *(flag.lstrip("-") for flag in flags)])
+    folder = out / folder_of(one.line)
     done = subprocess.run([sys.executable, "-m", f"experiments.{name}", *flags, "--out", str(folder)], check=False)
     if done.returncode:
         return [Compared(one.line, name, wrong=NOT_MADE)]

@@ -1,0 +1,63 @@
+"""The indices of the papers' figures and tables."""
+
+import importlib
+
+import pytest
+
+from jfed.claims import gather, judge_all, read
+from tools import choices, claims, marked, papers
+
+pytestmark = pytest.mark.check
+
+
+def test_every_claim_is_in_an_index_and_no_other():
+    named = {name for one in papers.artefacts() for name in one.claims}
+    assert named == {claim.id for claim in read()}
+
+
+def test_commands_and_pages_exist():
+    for one in papers.artefacts():
+        assert (papers.PAGES / f"{one.page}.md").exists()
+        importlib.import_module(f"experiments.{one.command.split()[0]}")
+    for choice in choices.choices():
+        importlib.import_module(f"experiments.{choice.line.split()[0]}")
+    assert len({choice.file for choice in choices.choices()}) == len(choices.choices())
+
+
+def test_the_pages_are_what_the_tool_writes(tmp_path, monkeypatch):
+    for page in papers.PAGES.glob("*.md"):
+        (tmp_path / page.name).write_text(page.read_text())
+    monkeypatch.setattr(papers, "PAGES", tmp_path)
+    papers.main(papers.Settings())
+    for page in tmp_path.glob("*.md"):
+        assert page.read_text() == (papers.ROOT / "docs" / "papers" / page.name).read_text(), page.name
+
+
+def test_pictures_are_taken_from_the_folder_of_their_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(papers, "PICTURES", tmp_path / "pictures")
+    first = next(one for one in papers.artefacts() if one.pictures)
+    name = next(iter(first.pictures))
+    source = tmp_path / "out" / papers.folder_of(first.command) / "figures" / f"{name}.png"
+    source.parent.mkdir(parents=True)
+    source.write_bytes(b"picture")
+    papers.take(tmp_path / "out")
+    assert [path.read_bytes() for path in (tmp_path / "pictures").iterdir()] == [b"picture"]
+
+
+def test_a_verdict_that_turns_at_another_choice_is_marked():
+    judged = judge_all(gather(sorted(claims.TABLES.glob("*.csv"))))
+    verdict = next(v for v in judged if v.finding.verdict == "supported" and not v.reduced)
+    turned = next(v for v in judged if v.finding.verdict == "contradicted")
+    other = choices.Choice("x", "a coin", "e3cs_numerical", 1)
+    same = [(other, [verdict])]
+    assert choices.survives(verdict, same) == "the same with a coin"
+    moved = [(other, [verdict.__class__(verdict.claim, verdict.mode, verdict.setting, turned.finding)])]
+    assert choices.survives(verdict, moved) == "**contradicted** with a coin"
+    assert choices.survives(turned, same) == ""
+
+
+def test_a_part_between_marks_is_replaced():
+    page = "a\n<!-- written by python -m tools.x -->\nold\n<!-- end -->\nb\n<!-- end -->\n"
+    made = marked.rewritten(page, "tools.x", "new")
+    assert made == "a\n<!-- written by python -m tools.x -->\n\nnew\n\n<!-- end -->\nb\n<!-- end -->\n"
+    assert marked.rewritten(made, "tools.x", "new") == made
