@@ -2,8 +2,8 @@
 
 Eiffel, adaptive federated learning with all clients, and gradient descent on one machine that has all the data have the
 same budget of simulated time. `--preset small` is the squared SVM on MNIST with 60 clients (Fig. 3), `paper` the
-network on CIFAR-10 with 20 (Fig. 4) and `fashion` that on Fashion-MNIST (Fig. 5), both an accelerator's work; `quick`
-is the SVM on the digits that ship with jfed.
+network on CIFAR-10 with 20 (Fig. 4) and `fashion` that on Fashion-MNIST (Fig. 5), both an accelerator's work; `reduced`
+has CIFAR-10 of 16 x 16 pixels and a small network; `quick` is the SVM on the digits that ship with jfed.
 """
 
 import dataclasses
@@ -36,12 +36,12 @@ class Settings(eiffel.Settings):
     """Flags of this command; the preset gives their defaults.
 
     Attributes:
-        preset: quick: the SVM on shipped digits, a minute or two; small: on MNIST; fashion: a network on Fashion-MNIST,
-            for a GPU; paper: one on CIFAR-10, for a GPU.
+        preset: quick: the SVM on shipped digits, a minute or two; small: on MNIST; reduced: a small network on CIFAR-10
+            at half size; fashion: a network on Fashion-MNIST, for a GPU; paper: one on CIFAR-10, for a GPU.
         taus: fixed numbers of local steps, beside the adaptive one.
     """
 
-    preset: Literal["quick", "small", "fashion", "paper"]  # type: ignore[override]
+    preset: Literal["quick", "small", "reduced", "fashion", "paper"]  # type: ignore[override]
     taus: tuple[int, ...] = TAUS
     partitions: tuple[Literal["iid", "non-iid"], ...] = ("iid", "non-iid")
 
@@ -129,6 +129,7 @@ PRESETS = eiffel.presets(
     {
         "quick": {"num_clients": 10, "taus": (1, 3, 10, 30, 100), "seeds": 3},
         "small": {"num_clients": 60},
+        "reduced": {"num_clients": 20},
         "fashion": {"num_clients": 20},
         "paper": {"num_clients": 20},
     },

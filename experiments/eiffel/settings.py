@@ -123,23 +123,24 @@ class Settings(Shared):
 
 
 def presets(settings: type[Any], name: str, further: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
-    """Return the presets of an experiment: quick, small, paper, and fashion for those that have one.
+    """Return the presets of an experiment: quick, small, paper, and those of reduced and fashion that it has.
 
     Args:
         settings: the experiment's class of settings.
         name: name of the experiment, for the default of `--out`.
-        further: the experiment's own defaults, by preset.
+        further: the experiment's own defaults, by preset; it names those of reduced and fashion that there are.
     """
     shared: dict[str, dict[str, Any]] = {
         "quick": {"dataset": "digits", "model": "svm", "seeds": 5, "num_clients": 20, "samples": 1420, "batch_size": 20,
                   "budget": 5.0, "num_rounds": 200},
         "small": {"dataset": "mnist", "model": "svm"},
+        "reduced": {"dataset": "cifar10-16x16", "model": "cnn", "seeds": 3, "samples": 50000},
         "fashion": {"dataset": "fashion_mnist", "model": "wang", "seeds": 3, "budget": 60.0},
         "paper": {"dataset": "cifar10", "model": "wang-cifar", "seeds": 3, "samples": 50000, "budget": 60.0},
     }  # fmt: skip
     own = further or {}
-    if "fashion" not in own:
-        del shared["fashion"]
+    for preset in {"reduced", "fashion"} - set(own):
+        del shared[preset]
     return {
         preset: settings(**{"preset": preset, "out": Path(f"out/{name}_{preset}"), **given, **own.get(preset, {})})
         for preset, given in shared.items()

@@ -27,6 +27,7 @@ class Claim:
         expects: settings with all values that the paper makes the claim for; those without runs are "not run".
         margin_reason: why the margins of its tests are as they are.
         data: data sets that it is about, where neither `where` nor `expects` names them; () without training.
+        networks: the paper's model on each data set, for which a reduced run's model stands.
         note: parts that are left out or read differently.
         untestable: why no run could decide it, or "".
 
@@ -47,6 +48,7 @@ class Claim:
     expects: dict[str, list[Any]] = field(default_factory=dict)
     margin_reason: str = ""
     data: tuple[str, ...] = ()
+    networks: dict[str, str] = field(default_factory=dict)
     note: str = ""
     untestable: str = ""
 
@@ -88,5 +90,6 @@ def read() -> tuple[Claim, ...]:
         whole = _file(paper)
         for entry in whole["claim"]:
             lists = {name: tuple(entry.pop(name, ())) for name in ("by", "data")}
-            claims.append(Claim(paper=whole["paper"], tests=tuple(entry.pop("test", ())), **lists, **entry))
+            shared = {"paper": whole["paper"], "networks": whole.get("networks", {})}
+            claims.append(Claim(tests=tuple(entry.pop("test", ())), **shared, **lists, **entry))
     return tuple(claims)

@@ -65,8 +65,11 @@ def judge(claim: Claim, frame: pd.DataFrame | None) -> list[Verdict]:
     if frame is None:
         return [Verdict(claim, "", {}, Finding())]
     full, small = apart(frame, claim)
-    found = [] if small is None else [replace(v, reduced=True) for v in _judged(claim, small)]
-    return _judged(claim, full) + (found if any(v.finding.seeds for v in found) else [])
+    found = _judged(claim, full)
+    known = [(v.mode, v.setting, v.finding) for v in found]
+    judged = [] if small is None else _judged(claim, small)
+    reduced = [v for v in judged if (v.mode, v.setting, v.finding) not in known]
+    return found + [replace(v, reduced=True) for v in reduced if any(v.finding.seeds for v in reduced)]
 
 
 def _judged(claim: Claim, rows: Any) -> list[Verdict]:

@@ -18,8 +18,8 @@ def data_sets(rows: Any) -> Any:
 def apart(frame: pd.DataFrame, claim: Claim) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Return the rows without those on smaller images, and the rows of a reduced verdict; None if there are none.
 
-    In the latter smaller images have the name of the claim's data set. Those data sets of the claim that were not
-    reduced are among them, unless the claim is judged on each data set by itself.
+    In the latter smaller images have the name of the claim's data set, and their model that of its network. Rows on
+    those data sets of the claim that were not reduced are among them.
 
     Args:
         frame: per-run table.
@@ -34,6 +34,7 @@ def apart(frame: pd.DataFrame, claim: Claim) -> tuple[pd.DataFrame, pd.DataFrame
     if not small.any():
         return full, None
     others: Any = names.isin(set(claim.data_sets) - set(whole[small]))
-    kept = small if "dataset" in claim.by else small | others
-    reduced: Any = frame.assign(dataset=whole)[kept]
-    return full, reduced
+    reduced: Any = frame.assign(dataset=whole)
+    if claim.networks and "model" in frame.columns:
+        reduced["model"] = whole.map(claim.networks).where(small, frame["model"])
+    return full, reduced[small | others]

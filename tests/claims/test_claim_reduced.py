@@ -49,6 +49,20 @@ def test_another_data_set_stays_as_it_is_where_a_claim_compares_two():
     ]  # fmt: skip
 
 
+def test_a_small_network_stands_for_the_papers():
+    small = on("cifar10_16x16", a=1.0, b=0.0).assign(model="cnn")
+    svm = on("mnist", a=0.0, b=1.0).assign(model="svm")
+    named = claim(
+        A_OVER_B, data=("cifar10", "mnist"), by=("model",), networks={"cifar10": "wang-cifar"},
+        expects={"model": ["svm", "wang-cifar"]},
+    )  # fmt: skip
+    assert words(named, small, svm)[0] == [
+        ("contradicted (in part)", {"model": "svm"}),
+        ("not run", {}),
+        ("supported (reduced)", {"model": "wang-cifar"}),
+    ]
+
+
 def test_the_summary_counts_them():
     _, found = words(claim(A_OVER_B, data=("cifar10",)), on("cifar10_16x16", a=1.0, b=0.0))
     counts = summary_table(found, "Verdicts").data.iloc[0]
