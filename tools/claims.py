@@ -47,7 +47,10 @@ def _paper(paper: str, judged: Sequence[Verdict], others: Sequence[Any]) -> list
     for v in judged:
         seeds = f", {v.finding.seeds} seeds" if v.finding.seeds else ""
         said = f"{v.claim.claim} ({v.claim.place})"
-        rows.append((v.claim.id, said, v.where, f"**{v.word}**{seeds}", v.finding.text, survives(v, others)))
+        told = v.finding.text
+        if v.claim.takes and v.finding.verdict == "not run" and not v.reduced:
+            told += f"; {v.claim.takes}"
+        rows.append((v.claim.id, said, v.where, f"**{v.word}**{seeds}", told, survives(v, others)))
         notes += [f"- {v.claim.id}, margin: {v.claim.margin_reason}"] if v.claim.margin_reason else []
         notes += [f"- {v.claim.id}: {v.claim.note}"] if v.claim.note else []
     table = _table(("claim", "what the paper says", "where", "verdict", "numbers", "at another choice of ours"), rows)

@@ -28,6 +28,7 @@ class Claim:
         margin_reason: why the margins of its tests are as they are.
         data: data sets that it is about, where neither `where` nor `expects` names them; () without training.
         networks: the paper's model on each data set, for which a reduced run's model stands.
+        takes: what its runs take at full size, where they have not been made.
         note: parts that are left out or read differently.
         untestable: why no run could decide it, or "".
 
@@ -49,6 +50,7 @@ class Claim:
     margin_reason: str = ""
     data: tuple[str, ...] = ()
     networks: dict[str, str] = field(default_factory=dict)
+    takes: str = ""
     note: str = ""
     untestable: str = ""
 
@@ -91,5 +93,6 @@ def read() -> tuple[Claim, ...]:
         for entry in whole["claim"]:
             lists = {name: tuple(entry.pop(name, ())) for name in ("by", "data")}
             shared = {"paper": whole["paper"], "networks": whole.get("networks", {})}
+            shared["takes"] = whole.get("takes", {}).get(entry["runs"], "")
             claims.append(Claim(tests=tuple(entry.pop("test", ())), **shared, **lists, **entry))
     return tuple(claims)
