@@ -99,7 +99,8 @@ def jain(counts: ArrayLike) -> np.ndarray:
     anything. Equal to 1 / (1 + coefficient_of_variation**2).
 
     Args:
-        counts: (..., n) non-negative, such as how often each client was selected.
+        counts: (..., n) non-negative, such as how often each client was selected; NaN where a run does not have the
+            client, of which its n then does not tell.
 
     Returns:
         (...), without unit.
@@ -110,8 +111,8 @@ def jain(counts: ArrayLike) -> np.ndarray:
     Source: Jain, Chiu and Hawe (1984), A quantitative measure of fairness and discrimination for
     resource allocation in shared computer systems, DEC-TR-301.
     """
-    x = _counts(counts)
-    return _ratio(x.sum(-1) ** 2, x.shape[-1] * (x**2).sum(-1))
+    x, n = _counts(counts)
+    return _ratio(np.nansum(x, -1) ** 2, n * np.nansum(x**2, -1))
 
 
 def coefficient_of_variation(counts: ArrayLike) -> np.ndarray:
@@ -120,8 +121,10 @@ def coefficient_of_variation(counts: ArrayLike) -> np.ndarray:
     0 if all counts are equal, sqrt(n - 1) if one client has everything, NaN if all are 0. Shapes
     and errors as in `jain`. Source: Jain, Chiu and Hawe (1984), who compare it with their index.
     """
-    x = _counts(counts)
-    return _ratio(x.std(-1), x.mean(-1))
+    x, n = _counts(counts)
+    mean = _ratio(np.nansum(x, -1), n)
+    away = x - np.asarray(mean)[..., np.newaxis]
+    return _ratio(np.sqrt(np.nansum(away**2, -1) / np.maximum(n, 1)), mean)
 
 
 def entropy(counts: ArrayLike) -> np.ndarray:
@@ -130,12 +133,10 @@ def entropy(counts: ArrayLike) -> np.ndarray:
     1 if all counts are equal, 0 if one client has everything; NaN if all are 0 or n is 1. Shapes
     and errors as in `jain`. Source: Shannon (1948); the normalised form is Pielou's (1966) evenness.
     """
-    x = _counts(counts)
-    n = x.shape[-1]
-    if n == 1:
-        return np.full(x.shape[:-1], np.nan)[()]
+    x, n = _counts(counts)
     # SciPy turns counts into shares; all zeros become NaN without a warning.
-    return np.asarray(stats.entropy(x, axis=-1) / np.log(n))[()]
+    found = np.asarray(stats.entropy(np.where(np.isnan(x), 0.0, x), axis=-1))
+    return _ratio(found, np.log(np.maximum(n, 1)))
 
 
 def gini(counts: ArrayLike) -> np.ndarray:
@@ -144,19 +145,20 @@ def gini(counts: ArrayLike) -> np.ndarray:
     0 if all counts are equal, (n - 1) / n if one client has everything, NaN if all are 0. Shapes
     and errors as in `jain`. Source: Gini (1912), Variabilita e mutabilita.
     """
-    x = np.sort(_counts(counts), axis=-1)
-    n = x.shape[-1]
-    weights = 2 * np.arange(1, n + 1) - n - 1
-    return _ratio((weights * x).sum(-1), n * x.sum(-1))
+    x, n = _counts(counts)
+    x = np.sort(x, axis=-1)  # NaN at the end
+    weights = 2 * np.arange(1, x.shape[-1] + 1) - n[..., np.newaxis] - 1
+    return _ratio(np.nansum(weights * x, -1), n * np.nansum(x, -1))
 
 
-def _counts(counts: ArrayLike) -> np.ndarray:
+def _counts(counts: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Return the counts, and the number of clients that each row has."""
     x = np.asarray(counts, dtype=float)
     if x.ndim == 0 or x.shape[-1] == 0:
         raise ValueError("counts need at least one client on the last axis")
     if np.any(x < 0):
         raise ValueError("counts must not be negative")
-    return x
+    return x, np.sum(~np.isnan(x), -1)
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:

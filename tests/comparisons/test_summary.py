@@ -76,6 +76,16 @@ def test_relations_between_the_indices(counts):
         assert stacked == pytest.approx([index(counts)] * 2)
 
 
+@FEW
+@given(COUNTS)
+def test_a_run_of_fewer_clients_has_them_alone(counts):
+    nobody = np.array([0.0, np.nan, np.nan])  # as runs of fewer clients are padded
+    for index in INDICES:
+        both = index(np.stack([np.concatenate([counts, nobody[1:]]), np.concatenate([counts, nobody[:1], nobody[:1]])]))
+        assert both == pytest.approx([index(counts), index(np.append(counts, [0.0, 0.0]))])
+        assert math.isnan(index(nobody[1:]))
+
+
 def test_nothing_was_served():
     few = "counts need at least one client on the last axis"
     for index in INDICES:

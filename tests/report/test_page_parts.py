@@ -17,7 +17,7 @@ from jfed.commands.meanings import known
 from jfed.commands.output import Output
 from jfed.config import canonical, digest
 from jfed.report.page import again, clients, curves, settings, sweeps, verdicts
-from jfed.report.page.levels import num_rounds, of_clients, of_frame, of_results
+from jfed.report.page.levels import num_rounds, of_frame, of_results
 from jfed.report.page.parts import Picture
 from tests.report.paged import results
 
@@ -189,7 +189,7 @@ def test_clients_are_in_the_order_of_their_class():
 
 def test_clients_that_a_run_does_not_have_are_none():
     counts = np.array([[2.0, 2.0, np.nan, np.nan], [4.0, 0.0, 0.0, 0.0]])
-    assert of_clients(jain, counts).tolist() == [1.0, 0.25]
+    assert jain(counts).tolist() == [1.0, 0.25]
     data = results({"uniform": 0.5}, seeds=2, rounds=4)
     data = data.assign(num_selected=data["num_selected"].where((data["seed"] == 0) | (data["round"] < 3)))
     assert num_rounds(data).tolist() == [4, 2]

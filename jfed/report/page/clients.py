@@ -13,7 +13,7 @@ from jfed.comparisons.summary import SchemeSummary, gini, jain, summarise
 from jfed.measures.fairness import fairness
 from jfed.report.digits import is_noise
 from jfed.report.figures.heat import BRIGHTEST
-from jfed.report.page.levels import Level, num_rounds, of_clients
+from jfed.report.page.levels import Level, num_rounds
 from jfed.report.page.parts import Picture
 from jfed.report.page.style import ROW, axes, color_bar, role, shades, source
 from jfed.report.tables import Table
@@ -104,11 +104,11 @@ def evenness(level: Level) -> Table:
     rounds = num_rounds(runs)
     counts = runs["times_selected"].values.astype(float)
     columns: dict[str, Any] = {
-        "Jain's index of selections": of_clients(jain, counts),
-        "Gini of selections": of_clients(gini, counts),
+        "Jain's index of selections": jain(counts),
+        "Gini of selections": gini(counts),
         "least selected, share of rounds": np.nanmin(counts, 1) / rounds,
         "most selected, share of rounds": np.nanmax(counts, 1) / rounds,
-        "Jain's index of returns": of_clients(jain, runs["times_succeeded"].values),
+        "Jain's index of returns": jain(runs["times_succeeded"].values.astype(float)),
     }
     for name, higher, words in (("client_accuracy", True, "accuracy"), ("client_loss", False, "loss")):
         if name in runs:

@@ -6,7 +6,7 @@ has all. Any other swept setting (a problem, such as the number of clients or th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +94,7 @@ def of_results(
     by = tuned_by or named[0]
     scores: dict[str, Any] = {name: load.score(results, name) for name in dict.fromkeys((*named, by))}
     if not metrics and results.sizes["client"] > 1:
-        scores[JAIN] = results["num_selected"][:, 0].copy(data=of_clients(jain, results["times_selected"].values))
+        scores[JAIN] = results["num_selected"][:, 0].copy(data=jain(results["times_selected"].values))
     levels = []
     for level, rows in load.swept(results.drop_vars(knobs)):
         part = load.part(results, rows)
@@ -131,11 +131,6 @@ def of_frame(frame: pd.DataFrame, metrics: Sequence[str], baseline: str | None) 
     """Return the level of a CSV file's frame; its notes are those of its reading."""
     return Level("", frame.assign(scheme=frame.scheme.astype(str)), tuple(metrics), baseline,
                  notes=tuple(frame.attrs.get("notes", ())))  # fmt: skip
-
-
-def of_clients(index: Callable[[np.ndarray], np.ndarray], counts: np.ndarray) -> np.ndarray:
-    """Return an index over the clients of each run, (runs,); NaN among counts, (runs, clients), is no client."""
-    return np.array([index(own[~np.isnan(own)]) for own in counts.astype(float)], float)
 
 
 def num_rounds(runs: xr.Dataset) -> np.ndarray:
