@@ -5,7 +5,8 @@ import importlib
 import pytest
 
 from jfed.claims import gather, judge_all, read
-from tools import choices, claims, marked, papers
+from tools import choices, claims, papers
+from tools.pages import marked
 
 pytestmark = pytest.mark.check
 

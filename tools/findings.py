@@ -16,7 +16,7 @@ from experiments.board.problems import DATA, WORLDS
 from experiments.board.rows import OUTCOMES
 from experiments.shared.common import command
 from jfed.analysis import to_markdown
-from tools.marked import rewritten
+from tools.pages.marked import rewritten
 
 ROOT = Path(__file__).parents[1]
 RUNS, PAGES = ROOT / "experiments" / "results", ROOT / "docs" / "findings"

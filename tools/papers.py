@@ -15,7 +15,7 @@ from experiments.shared.common import command
 from jfed.claims import Verdict, gather, judge_all
 from tools.choices import survives, verdicts
 from tools.claims import TABLES
-from tools.marked import rewritten
+from tools.pages.marked import rewritten
 from tools.reproduce import folder_of
 
 ROOT = Path(__file__).parents[1]

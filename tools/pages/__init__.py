@@ -1,0 +1,1 @@
+"""Code that the tools share that write parts of pages."""
