@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from jfed.report.figures.plots import stacked_lines as stacked_lines
     from jfed.report.figures.profiles import profile_curves as profile_curves
     from jfed.report.figures.ranks import rank_diagram as rank_diagram
+    from jfed.report.figures.redraw import redraw as redraw
     from jfed.report.figures.seeds import seed_differences as seed_differences
     from jfed.report.figures.standings import rank_intervals as rank_intervals
     from jfed.report.figures.standings import winners_map as winners_map
@@ -137,6 +138,7 @@ _NAMES = {
     "jfed.report.figures.plots": "box_by_class draw_lines forest lines save stacked_lines",
     "jfed.report.figures.profiles": "profile_curves",
     "jfed.report.figures.ranks": "rank_diagram",
+    "jfed.report.figures.redraw": "redraw",
     "jfed.report.figures.seeds": "seed_differences",
     "jfed.report.figures.standings": "rank_intervals winners_map",
     "jfed.report.figures.style": "for_paper",

@@ -2,18 +2,22 @@
 
 import importlib
 
+import numpy as np
 import pytest
 
-from jfed.claims import gather, judge_all, read
+from jfed.analysis import save, stacked_lines
+from jfed.claims import gather, judge_all
+from jfed.claims import read as claims_read
+from jfed.report.figures.numbers import read
 from tools import choices, claims, papers
-from tools.pages import marked
+from tools.pages import marked, pictures
 
 pytestmark = pytest.mark.check
 
 
 def test_every_claim_is_in_an_index_and_no_other():
     named = {name for one in papers.artefacts() for name in one.claims}
-    assert named == {claim.id for claim in read()}
+    assert named == {claim.id for claim in claims_read()}
 
 
 def test_commands_and_pages_exist():
@@ -34,15 +38,30 @@ def test_the_pages_are_what_the_tool_writes(tmp_path, monkeypatch):
         assert page.read_text() == (papers.ROOT / "docs" / "papers" / page.name).read_text(), page.name
 
 
-def test_pictures_are_taken_from_the_folder_of_their_command(tmp_path, monkeypatch):
+def test_numbers_are_taken_from_the_folder_of_their_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(papers, "NUMBERS", tmp_path / "numbers")
     monkeypatch.setattr(papers, "PICTURES", tmp_path / "pictures")
     first = next(one for one in papers.artefacts() if one.pictures)
     name = next(iter(first.pictures))
-    source = tmp_path / "out" / papers.folder_of(first.command) / "figures" / f"{name}.png"
-    source.parent.mkdir(parents=True)
-    source.write_bytes(b"picture")
+    x = np.arange(250)
+    figure = stacked_lines(x, {"y": {"a": [x, x], "b": [2 * x, 3 * x]}}, xlabel="round", title="t")
+    save(figure, tmp_path / "out" / papers.folder_of(first.command) / "figures", name)
     papers.take(tmp_path / "out")
-    assert [path.read_bytes() for path in (tmp_path / "pictures").iterdir()] == [b"picture"]
+    rows = read(first.numbers(name)).frame
+    assert len(rows) == 200 and rows["x"].min() == 0 and rows["x"].max() == 249  # 100 points of each of two curves
+    papers.draw([first])
+    assert pictures.drawn_from(first.picture(name)) == pictures.digest(first.numbers(name))
+    assert not pictures.draw(first.numbers(name), first.picture(name))  # a second time there is nothing to do
+
+
+def test_every_picture_is_of_the_numbers_beside_it():
+    named = {one.picture(name): one.numbers(name) for one in papers.artefacts() for name in one.pictures}
+    there = {path for path in named if path.exists()}
+    assert there == set(papers.PICTURES.glob("*.png"))
+    assert {named[path] for path in there} == set(papers.NUMBERS.glob("*.csv"))
+    for picture in there:
+        assert pictures.drawn_from(picture) == pictures.digest(named[picture]), picture.name
+        assert picture.stat().st_size < 150_000, picture.name
 
 
 def test_a_verdict_that_turns_at_another_choice_is_marked():

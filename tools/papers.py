@@ -1,10 +1,10 @@
 """Write the index of a paper's figures and tables into its page in docs/papers, from experiments/artefacts.toml.
 
-The verdicts are those of the committed tables of runs. Pictures are taken from the folders in which `tools.reproduce`
-leaves its results, or from any folder of that layout.
+The verdicts are those of the committed tables of runs, and the pictures are drawn from the numbers in
+experiments/reproduction/figures. `--take` copies those from the folders in which `tools.reproduce` leaves its results,
+or from any folder of that layout.
 """
 
-import shutil
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,12 +15,13 @@ from experiments.shared.common import command
 from jfed.claims import Verdict, gather, judge_all
 from tools.choices import survives, verdicts
 from tools.claims import TABLES
+from tools.pages import pictures
 from tools.pages.marked import rewritten
 from tools.reproduce import folder_of
 
 ROOT = Path(__file__).parents[1]
 PAGES, LIST = ROOT / "docs" / "papers", ROOT / "experiments" / "artefacts.toml"
-PICTURES = PAGES / "pictures"
+PICTURES, NUMBERS = PAGES / "pictures", TABLES / "figures"
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,10 @@ class Artefact:
     def picture(self, name: str) -> Path:
         """Return the place of a picture in the repository."""
         return PICTURES / f"{self.command.split()[0]}_{name}.png"
+
+    def numbers(self, name: str) -> Path:
+        """Return the place of the numbers that a picture shows."""
+        return NUMBERS / f"{self.command.split()[0]}_{name}.csv"
 
 
 def artefacts() -> list[Artefact]:
@@ -89,17 +94,24 @@ def _verdicts(name: str, judged: Sequence[Verdict], others: Sequence[Any]) -> st
 
 
 def take(out: Path) -> None:
-    """Copy the pictures of all experiments that lie below a folder.
+    """Copy the numbers of all figures that lie below a folder.
 
     Args:
         out: a folder with one folder for each command, named as `folder_of` does.
     """
-    PICTURES.mkdir(exist_ok=True)
     for one in artefacts():
         for name in one.pictures:
-            found = out / folder_of(one.command) / "figures" / f"{name}.png"
+            found = out / folder_of(one.command) / "figures" / f"{name}.csv"
             if found.exists():
-                shutil.copyfile(found, one.picture(name))
+                pictures.take(found, one.numbers(name))
+
+
+def draw(own: Sequence[Artefact]) -> None:
+    """Draw all pictures whose numbers the repository has, unless they were drawn from them before."""
+    for one in own:
+        for name in one.pictures:
+            if one.numbers(name).exists() and pictures.draw(one.numbers(name), one.picture(name)):
+                print(f"drew {one.picture(name)}")
 
 
 @dataclass(frozen=True)
@@ -107,7 +119,7 @@ class Settings:
     """Command-line settings."""
 
     take: tuple[Path, ...] = ()
-    """Folders with a folder for each experiment, whose pictures are first copied into docs/papers/pictures."""
+    """Folders with a folder for each experiment, whose figures' numbers are first copied."""
 
 
 def main(settings: Settings) -> None:
@@ -116,6 +128,7 @@ def main(settings: Settings) -> None:
         take(out)
     judged, others = judge_all(gather(sorted(TABLES.glob("*.csv")))), verdicts()
     every = artefacts()
+    draw(every)
     for page in dict.fromkeys(one.page for one in every):
         path = PAGES / f"{page}.md"
         lines = text([one for one in every if one.page == page], judged, others)

@@ -64,7 +64,7 @@ class Output:
         self.files.append(path)
 
     def figure(self, figure: Any, stem: str) -> None:
-        """Write a figure as PNG and PDF, at the latest when `tell` is called."""
+        """Write a figure, and the numbers of curves, boxes and maps, at the latest when `tell` is called."""
         self.files.extend(self.savers.save(figure, self.out / "figures", file_stem(stem)))
 
     def tell(

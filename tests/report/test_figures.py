@@ -261,11 +261,12 @@ def test_long_names_stay_apart(draw):
 def test_save_is_reproducible_and_leaves_matplotlib_alone(tmp_path):
     before = dict(mpl.rcParams)
     figures = [lines(np.arange(50), curves(), xlabel="x", ylabel="y", title="t") for _ in range(2)]
-    png, pdf = save(figures[0], tmp_path / "figures", "a")
+    png, pdf, csv = save(figures[0], tmp_path / "figures", "a")
     again = save(figures[1], tmp_path, "b")
-    assert (png.name, pdf.name) == ("a.png", "a.pdf")
+    assert (png.name, pdf.name, csv.name) == ("a.png", "a.pdf", "a.csv")
     assert png.read_bytes() == again[0].read_bytes()
     assert pdf.read_bytes() == again[1].read_bytes()
+    assert csv.read_bytes() == again[2].read_bytes()
     assert pdf.stat().st_size < 60_000
     assert not re.search(rb"/Subtype\s*/Type3", pdf.read_bytes())
     assert dict(mpl.rcParams) == before

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
@@ -12,6 +13,7 @@ from scipy import stats
 
 from jfed.report.figures.apart import CLOSE, apart
 from jfed.report.figures.marks import Mark, marks
+from jfed.report.figures.numbers import Numbers, shows
 from jfed.report.figures.style import COLUMN_IN, RC, Legend, new_figure, wrap
 from jfed.results.meaning import possible
 
@@ -54,16 +56,46 @@ def draw_lines(
         ValueError: there is no curve, shapes do not match, or the band is unknown.
     """
     x, arrays = _checked(x, curves, band)
-    looks = marks(arrays, schemes)
+    _draw(axes, _rows(ylabel, x, arrays, band), ylabel, marks(arrays, schemes))
+
+
+def _rows(ylabel: str, x: np.ndarray, arrays: Mapping[str, np.ndarray], band: Band) -> pd.DataFrame:
+    """Return what is drawn of a panel's curves, one row per point: the mean, and a band or each of a few seeds."""
     ends = possible(ylabel, *arrays.values())
     keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_POINTS)).round().astype(int))
-    for index, (label, values) in enumerate(arrays.items()):
+    parts = []
+    for label, values in arrays.items():
         values = np.where(np.isfinite(values), values, np.nan)[:, keep]
-        spacing = max(1, len(keep) // MARKERS_PER_CURVE)
+        part = {"curve": label, "x": x[keep], "mean": values.mean(axis=0)}
+        if len(values) >= FEWEST:
+            low, high = values.min(axis=0), values.max(axis=0)
+            if band == "ci":
+                half = stats.t.ppf(0.975, len(values) - 1) * values.std(axis=0, ddof=1) / np.sqrt(len(values))
+                low, high = part["mean"] - half, part["mean"] + half
+            part |= {"low": np.clip(low, *ends), "high": np.clip(high, *ends)}
+        elif len(values) > 1:
+            part |= {f"seed_{i + 1}": one for i, one in enumerate(values)}
+        parts.append(pd.DataFrame(part))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _draw(axes: Axes, rows: Any, ylabel: str, looks: Mapping[str, Mark]) -> None:
+    """Draw the curves of `_rows`: the mean of each, and around it nothing for one seed, thin lines or a band."""
+    seeds = [name for name in rows if str(name).startswith("seed_")]
+    labels = list(dict.fromkeys(rows["curve"]))
+    for index, label in enumerate(labels):
+        own, look = rows[rows["curve"] == label], looks[label]
+        x = own["x"].to_numpy()
+        spacing = max(1, len(own) // MARKERS_PER_CURVE)
         # Shifted per curve, so that markers of coinciding curves do not hide each other.
-        every = (index * spacing // len(arrays), spacing)
-        axes.plot(x[keep], values.mean(axis=0), markevery=every, label=label, **_style(looks[label]))
-        _spread(axes, x[keep], values, band, ends, looks[label].color)
+        every = (index * spacing // len(labels), spacing)
+        axes.plot(x, own["mean"].to_numpy(), markevery=every, label=label, **_style(look))
+        thin = own[seeds].dropna(axis=1, how="all").to_numpy()
+        if thin.size:
+            axes.plot(x, thin, color=look.color, linewidth=0.5, alpha=0.55, zorder=1.5, label="_seed")
+        if "low" in own and own["low"].notna().any():
+            low, high = own["low"].to_numpy(), own["high"].to_numpy()
+            axes.fill_between(x, low, high, color=look.color, alpha=0.18, linewidth=0)
     axes.set_ylabel(wrap(ylabel, APART_IN, 8))  # the lowest panel that it may stand at
     axes.margins(x=0.02)
 
@@ -118,24 +150,42 @@ def stacked_lines(
     if not labels or any(one != labels[0] for one in labels):
         raise ValueError("there must be a panel, and all must hold the same curves in order")
     checked = {ylabel: _checked(x, curves, band)[1] for ylabel, curves in panels.items()}
-    rows: list[tuple[str, Mapping[str, np.ndarray], float]] = []
+    x, told, rows = np.asarray(x, float), [], []
     for ylabel, arrays in checked.items():
-        rows.append((ylabel, arrays, PANEL_IN))
+        told.append({"name": ylabel, "label": ylabel, "height": PANEL_IN})
+        rows.append(_rows(ylabel, x, arrays, band).assign(panel=ylabel))
         if differences and len(panels) <= MOST_APART and (found := apart(arrays)):
-            rows.append((found.label, found.curves, APART_IN))
-    heights = [height for _, _, height in rows]
-    study = (*labels[0], *schemes)
-    legend = Legend(marks(labels[0], schemes))
-    caption = seeds_caption(list(checked.values()), band, len(rows) > len(checked))
+            name = f"{ylabel}, {found.label}"
+            told.append({"name": name, "label": found.label, "height": APART_IN})
+            rows.append(_rows(found.label, x, found.curves, band).assign(panel=name))
+    words = {
+        "title": title,
+        "xlabel": xlabel,
+        "caption": seeds_caption(list(checked.values()), band, len(rows) > len(checked)),
+        "panels": told,
+        "curves": labels[0],
+        "schemes": list(schemes),
+    }
+    frame: Any = pd.concat(rows, ignore_index=True)
+    return draw_curves(Numbers("curves", words, frame[["panel", *frame.columns.drop("panel")]]))
+
+
+def draw_curves(numbers: Numbers) -> Figure:
+    """Return the figure of `stacked_lines` whose numbers these are."""
+    words, rows = numbers.words, numbers.frame
+    looks = marks(words["curves"], words["schemes"])
+    study = (*words["curves"], *words["schemes"])
+    heights = [panel["height"] for panel in words["panels"]]
     with mpl.rc_context(RC):
-        figure = new_figure(COLUMN_IN, 0.25 + sum(heights), title, caption, legend)
-        grid = figure.subplots(len(rows), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-        for axes, (ylabel, curves, height) in zip(grid, rows, strict=True):
-            draw_lines(axes, x, curves, ylabel=ylabel, band=band, schemes=study)
-            if height == APART_IN:
+        figure = new_figure(COLUMN_IN, 0.25 + sum(heights), words["title"], words["caption"], Legend(looks))
+        grid = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+        for axes, panel in zip(grid, words["panels"], strict=True):
+            own: Any = rows[rows["panel"] == panel["name"]]
+            _draw(axes, own, panel["label"], marks(dict.fromkeys(own["curve"]), study))
+            if panel["height"] == APART_IN:
                 axes.axhline(0, color="black", linewidth=0.6, zorder=1)
-        grid[-1].set_xlabel(wrap(xlabel, 0.8 * figure.get_size_inches()[0], 8))
-    return figure
+        grid[-1].set_xlabel(wrap(words["xlabel"], 0.8 * figure.get_size_inches()[0], 8))
+    return shows(figure, numbers)
 
 
 def _checked(x: ArrayLike, curves: Mapping[str, np.ndarray], band: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -153,23 +203,6 @@ def _checked(x: ArrayLike, curves: Mapping[str, np.ndarray], band: str) -> tuple
 
 def _style(look: Mark) -> dict[str, Any]:
     return {"color": look.color, "linestyle": look.dash, "marker": look.marker}
-
-
-def _spread(
-    axes: Axes, x: np.ndarray, values: np.ndarray, band: Band, ends: tuple[float, float], color: str
-) -> None:  # fmt: skip
-    """Draw what surrounds the mean: nothing for one seed, a thin line for each of a few, or else a band."""
-    n = len(values)
-    if n == 1:
-        return
-    if n < FEWEST:
-        axes.plot(x, values.T, color=color, linewidth=0.5, alpha=0.55, zorder=1.5, label="_seed")
-        return
-    low, high = values.min(axis=0), values.max(axis=0)
-    if band == "ci":
-        half = stats.t.ppf(0.975, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
-        low, high = values.mean(axis=0) - half, values.mean(axis=0) + half
-    axes.fill_between(x, np.clip(low, *ends), np.clip(high, *ends), color=color, alpha=0.18, linewidth=0)
 
 
 def seeds_caption(

@@ -5,21 +5,26 @@ Curves over rounds are in `jfed.report.figures.curves`, sizes and colours in `jf
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.cbook import boxplot_stats
 from matplotlib.figure import Figure
 
 from jfed.comparisons.compare import Comparison, Comparisons
 from jfed.report.figures.curves import draw_lines, lines, stacked_lines
 from jfed.report.figures.marks import PALETTE, marks
+from jfed.report.figures.numbers import Numbers, shows
 from jfed.report.figures.style import COLUMN_IN, RC, TEXT_IN, new_figure, row_height, save, width_of, wrap
 from jfed.results.meaning import axis
 from jfed.results.names import plain
 
 __all__ = ["box_by_class", "draw_lines", "forest", "lines", "save", "stacked_lines"]
 
+BOX = ("whislo", "q1", "med", "q3", "whishi")  # parts of a box, by matplotlib's names
 _GREY = "#777777"
 _VERDICTS = {"better": (PALETTE[0], "o"), "worse": (PALETTE[1], "s")}  # all others: grey, hollow
 
@@ -57,24 +62,51 @@ def box_by_class(
                 raise ValueError(f"class {name!r} of {scheme!r} has no values, or one that is not finite")
 
     sizes = {values.size for by in boxes.values() for values in by.values()}
-    width = width_of(TEXT_IN if len(boxes) > 2 else COLUMN_IN)
-    across = min(4 if width > COLUMN_IN else 2, len(boxes))
-    down = math.ceil(len(boxes) / across)
     caption = "Box: quartiles and median; whiskers: within 1.5 box lengths; points: beyond."
     caption += f" n = {sizes.pop()} values in each box." if len(sizes) == 1 else " n: values in the box."
-    looks = marks(boxes, schemes)
+    words = {
+        "title": title,
+        "xlabel": xlabel,
+        "ylabel": ylabel,
+        "caption": caption,
+        "told": bool(sizes),
+        "panels": list(boxes),
+        "schemes": list(schemes),
+    }
+    rows = [pd.DataFrame(_five(values)).assign(scheme=scheme, **{"class": name})
+            for scheme, by_class in boxes.items() for name, values in by_class.items()]  # fmt: skip
+    frame: Any = pd.concat(rows, ignore_index=True)
+    return draw_boxes(Numbers("boxes", words, frame[["scheme", "class", "what", "value"]]))
+
+
+def _five(values: np.ndarray) -> dict[str, Any]:
+    """Return the number of values, their quartiles, the ends of the whiskers, and each value beyond, by their names."""
+    (drawn,) = boxplot_stats(values)
+    named = {"n": values.size, **{name: drawn[name] for name in BOX}}
+    beyond = sorted(drawn["fliers"])
+    return {"what": [*named, *["flier"] * len(beyond)], "value": [*map(float, named.values()), *beyond]}
+
+
+def draw_boxes(numbers: Numbers) -> Figure:
+    """Return the figure of `box_by_class` whose numbers these are."""
+    words, rows = numbers.words, numbers.frame.groupby("scheme", sort=False)
+    panels = words["panels"]
+    width = width_of(TEXT_IN if len(panels) > 2 else COLUMN_IN)
+    across = min(4 if width > COLUMN_IN else 2, len(panels))
+    down = math.ceil(len(panels) / across)
+    looks = marks(panels, words["schemes"])
     with mpl.rc_context(RC):
-        figure = new_figure(width, 1.5 * down, title, caption)
+        figure = new_figure(width, 1.5 * down, words["title"], words["caption"])
         grid = figure.subplots(down, across, sharey=True, squeeze=False)
-        for axes, (scheme, by_class) in zip(grid.flat, boxes.items(), strict=False):
-            _boxes(axes, by_class, looks[scheme].color, told=bool(sizes))
+        for axes, scheme in zip(grid.flat, panels, strict=False):
+            _boxes(axes, rows.get_group(scheme), looks[scheme].color, words["told"])
             axes.set_title(wrap(scheme, 0.9 * width / across, 8))
-        for axes in grid.flat[len(boxes) :]:
+        for axes in grid.flat[len(panels) :]:
             axes.remove()
-        for axes in grid.flat[across * (down - 1) : len(boxes)]:
-            axes.set_xlabel(xlabel)
-        figure.supylabel(wrap(ylabel, 1.5 * down, 8), fontsize=8)
-    return figure
+        for axes in grid.flat[across * (down - 1) : len(panels)]:
+            axes.set_xlabel(words["xlabel"])
+        figure.supylabel(wrap(words["ylabel"], 1.5 * down, 8), fontsize=8)
+    return shows(figure, numbers)
 
 
 def forest(comparisons: Comparisons, title: str, *, name: str | None = None) -> Figure:
@@ -130,11 +162,16 @@ def difference_label(comparisons: Comparisons, name: str | None, length_in: floa
     return wrap(f"{name or axis(comparisons.metric)} {minus} ({better} is better)", length_in, 8)
 
 
-def _boxes(axes: Axes, by_class: dict[str, np.ndarray], color: str, told: bool) -> None:
+def _boxes(axes: Axes, rows: Any, color: str, told: bool) -> None:
     """Draw the boxes of a scheme; `told`: their labels say how many values they have."""
-    drawn = axes.boxplot(
-        list(by_class.values()),
-        tick_labels=[name + f"\nn = {values.size}" * told for name, values in by_class.items()],
+    drawn = []
+    for name, own in rows.groupby("class", sort=False):
+        of = own.set_index("what")["value"]
+        label = f"{name}\nn = {of['n']:g}" if told else str(name)
+        fliers = own["value"][own["what"] == "flier"].to_numpy()
+        drawn.append({"label": label, "fliers": fliers, **{part: of[part] for part in BOX}})
+    boxes = axes.bxp(
+        drawn,
         widths=0.6,
         patch_artist=True,
         medianprops={"color": "black", "linewidth": 1.0},
@@ -142,7 +179,7 @@ def _boxes(axes: Axes, by_class: dict[str, np.ndarray], color: str, told: bool) 
         capprops={"linewidth": 0.7},
         flierprops={"marker": ".", "markersize": 2.5, "markeredgecolor": _GREY},
     )
-    for patch in drawn["boxes"]:
+    for patch in boxes["boxes"]:
         patch.set(facecolor=(color, 0.4), linewidth=0.7)
     axes.grid(False, axis="x")
 

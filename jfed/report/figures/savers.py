@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from jfed.report.figures.style import save
+from jfed.report.figures.style import paths_of, save
 
 MOST = 4  # processes: a report ends before more of them would be ready
 _CODE = "from jfed.report.figures.savers import serve; serve()"
@@ -46,7 +46,7 @@ class Savers:
     def save(self, figure: Figure, directory: Path, stem: str) -> list[Path]:
         """Begin to save a figure as `style.save` does, and return the paths. The figure must not change any more."""
         self._jobs.put(_Job(figure, directory, stem))
-        return [directory / f"{stem}.png", directory / f"{stem}.pdf"]
+        return paths_of(figure, directory, stem)
 
     def finish(self) -> None:
         """Save the remaining figures, together with the processes, which then end; all are saved.

@@ -17,6 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from jfed.report.figures.marks import Mark
+from jfed.report.figures.numbers import shown
 from jfed.results.names import plain
 from jfed.results.store import writing
 
@@ -165,18 +166,28 @@ def _length_in(text: str, points: float) -> float:
     return 0.55 * points / 72 * len(text)
 
 
+def paths_of(figure: Figure, directory: str | Path, stem: str) -> list[Path]:
+    """Return the paths of the files that `save` writes."""
+    endings = ("png", "pdf", "csv") if shown(figure) else ("png", "pdf")
+    return [Path(directory, f"{stem}.{ending}") for ending in endings]
+
+
 def save(figure: Figure, directory: str | Path, stem: str) -> list[Path]:
     """Write `<stem>.png` (200 dots per inch) and `<stem>.pdf` into `directory`, and return the paths.
 
-    No date is written, so the same figure gives the same files.
+    Curves, boxes and maps of selections also have a `<stem>.csv` of the numbers that they show, for `redraw`. No date
+    is written, so the same figure gives the same files.
 
     Raises:
         StorageError: a file cannot be written.
     """
-    png, pdf = Path(directory, f"{stem}.png"), Path(directory, f"{stem}.pdf")
+    paths = paths_of(figure, directory, stem)
+    png, pdf, *csv = paths
     with mpl.rc_context(RC):
         with writing(png, "The figure") as part:
             figure.savefig(part, format="png", dpi=200)
         with writing(pdf, "The figure") as part:
             figure.savefig(part, format="pdf", metadata={"CreationDate": None})
-    return [png, pdf]
+    if (numbers := shown(figure)) is not None:
+        numbers.write(csv[0])
+    return paths
