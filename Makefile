@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 OUT ?= out
 unexport PYTHONDONTWRITEBYTECODE  # many tests start jfed in processes of their own, which then need not compile it
 
-.PHONY: run numerical test check docs proof reproduce compat lint bench clean
+.PHONY: run numerical test check docs proof reproduce verdicts compat lint bench clean
 
 # The main job: E3CS at four quotas and its rivals on the shipped digits, ending with a significance table.
 run: $(VENV)/ready
@@ -41,6 +41,11 @@ proof: $(VENV)/ready
 # MNIST need it below $JFED_DATA_DIR, or downloaded by `jfed data get mnist`.
 reproduce: $(VENV)/ready
 	$(BIN)/python -m tools.reproduce
+
+# experiments/README.md, and the papers' pages with their tables and pictures, from the committed tables; seconds.
+verdicts: $(VENV)/ready
+	$(BIN)/python -m tools.claims
+	$(BIN)/python -m tools.papers
 
 # The quick tests on other interpreters with the newest jax, where those interpreters exist.
 compat:

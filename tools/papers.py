@@ -1,16 +1,19 @@
 """Write the index of a paper's figures and tables into its page in docs/papers, from experiments/artefacts.toml.
 
-The verdicts are those of the committed tables of runs, and the pictures are drawn from the numbers in
-experiments/reproduction/figures. `--take` copies those from the folders in which `tools.reproduce` leaves its results,
-or from any folder of that layout.
+The verdicts are those of the committed tables of runs, which also stand beside the printed numbers, and the pictures
+are drawn from the numbers in experiments/reproduction/figures. `--take` copies those from the folders in which
+`tools.reproduce` leaves its results, or from any folder of that layout.
 """
 
+import itertools
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from experiments.e3cs import published as e3cs
+from experiments.eiffel import published as eiffel
 from experiments.shared.common import command
 from jfed.claims import Verdict, gather, judge_all
 from tools.choices import survives, verdicts
@@ -21,6 +24,7 @@ from tools.reproduce import folder_of
 
 ROOT = Path(__file__).parents[1]
 PAGES, LIST = ROOT / "docs" / "papers", ROOT / "experiments" / "artefacts.toml"
+BESIDE = {"e3cs": e3cs.sections, "eiffel": eiffel.sections}  # pages of papers that print numbers
 PICTURES, NUMBERS = PAGES / "pictures", TABLES / "figures"
 
 
@@ -65,7 +69,7 @@ def artefacts() -> list[Artefact]:
 
 
 def text(own: Sequence[Artefact], judged: Sequence[Verdict], others: Sequence[Any]) -> list[str]:
-    """Return the Markdown lines of a page: the verdicts, the index, and the pictures.
+    """Return the Markdown lines of a page: the index with its verdicts, printed numbers beside ours, and the pictures.
 
     Args:
         own: the artefacts of the page.
@@ -77,11 +81,14 @@ def text(own: Sequence[Artefact], judged: Sequence[Verdict], others: Sequence[An
         found = "; ".join(filter(None, (_verdicts(name, judged, others) for name in one.claims)))
         ours = f"`{one.command}`: {one.time}, {one.seeds} seed{'s' if one.seeds > 1 else ''}"
         lines.append(f"| {one.printed} | {one.what} | {found} | {ours} | {one.differs} |")
-    for one in own:
-        for name, caption in one.pictures.items():
-            if one.picture(name).exists():
-                lines += ["", f"![{caption}](pictures/{one.picture(name).name})", "", f"*{caption}*"]
-    return lines
+    beside = BESIDE.get(own[0].page)
+    lines += beside(TABLES) if beside else ()
+    drawn = [(caption, one.picture(name).name) for one in own for name, caption in one.pictures.items()]
+    figures = [
+        ["", f"![{caption}](pictures/{name})", "", f"*{caption}*"]
+        for caption, name in drawn if (PICTURES / name).exists()
+    ]  # fmt: skip
+    return [*lines, *(["", "### Figures"] if figures else []), *itertools.chain(*figures)]
 
 
 def _verdicts(name: str, judged: Sequence[Verdict], others: Sequence[Any]) -> str:

@@ -4,7 +4,6 @@ The paper has one seed each; `NEVER` is its NaN, an accuracy that was not reache
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,7 +67,6 @@ class Experiment:
         targets: the table's accuracies in percent.
         csv: per-run table of the runs in `reproduction/`.
         command: command that made the runs.
-        rounds: rounds of the runs.
         notes: differences to the paper, the parts that were not run, and their cost.
     """
 
@@ -78,27 +76,27 @@ class Experiment:
     targets: tuple[int, ...]
     csv: str
     command: str
-    rounds: int
     notes: tuple[str, ...]
 
 
 def section(experiment: Experiment, folder: Path) -> list[str]:
-    """Return the Markdown lines of a table: the runs beside the printed numbers, if there are runs, and the notes."""
-    lines = ["", f"## {experiment.title}", ""]
+    """Return the Markdown lines of a table: the runs beside the printed numbers, and the notes; none without runs."""
     path = folder / experiment.csv
-    if path.exists():
-        frame = pd.read_csv(path)
-        groups: Any = frame.groupby(["partition", "algorithm", "k"], sort=False)
-        for (partition, algorithm, k), part in groups:
-            lines += _beside(experiment, str(partition), str(algorithm), int(k), part)
+    if not path.exists():
+        return []
+    lines = ["", f"### {experiment.title}", ""]
+    groups: Any = pd.read_csv(path).groupby(["partition", "algorithm", "k"], sort=False)
+    for (partition, algorithm, k), part in groups:
+        lines += _beside(experiment, str(partition), str(algorithm), int(k), part)
     return [*lines, *(f"- {note}" for note in experiment.notes)]
 
 
 def _beside(experiment: Experiment, partition: str, algorithm: str, k: int, runs: pd.DataFrame) -> list[str]:
+    horizon = int(runs.num_rounds.iloc[0])
     column, printed = 1 if partition == "primary" else 0, experiment.printed[algorithm]
     heads = [name.removeprefix("rounds to ") for name in runs.columns if name.startswith("rounds to ")]
     lines = [
-        f"{partition}, {algorithm}, k = {k}, T = {experiment.rounds}, {runs.seed.nunique()} seed(s):"
+        f"{partition}, {algorithm}, k = {k}, T = {horizon}, {runs.seed.nunique()} seed(s):"
         f" `{experiment.command}`. Rounds to an accuracy: lower median over seeds (range) | printed, where it is.",
         "",
         f"| scheme | {' | '.join(heads)} | accuracy after T, mean ± sd | printed after {experiment.horizon} |",
@@ -109,9 +107,9 @@ def _beside(experiment: Experiment, partition: str, algorithm: str, k: int, runs
         cells = [str(scheme)]
         for head in heads:
             rounds = np.sort(group[f"rounds to {head}"].to_numpy(float))
-            ours = _rounds(rounds[(len(rounds) - 1) // 2], experiment.rounds)
+            ours = _rounds(rounds[(len(rounds) - 1) // 2], horizon)
             if rounds[0] < rounds[-1]:
-                ours += f" ({_rounds(rounds[0], experiment.rounds)} to {_rounds(rounds[-1], experiment.rounds)})"
+                ours += f" ({_rounds(rounds[0], horizon)} to {_rounds(rounds[-1], horizon)})"
             target = int(head.removesuffix(" %"))
             if target in experiment.targets:
                 theirs = numbers[2 * experiment.targets.index(target) + column]
@@ -120,7 +118,8 @@ def _beside(experiment: Experiment, partition: str, algorithm: str, k: int, runs
         final = 100 * group.final_accuracy.to_numpy(float)
         spread = f" ± {final.std(ddof=1):.2f}" if len(final) > 1 else ""
         lines.append(f"| {' | '.join([*cells, f'{final.mean():.2f}{spread}', f'{numbers[6 + column]:.2f}'])} |")
-    return [*lines, "", *_ratios(experiment, column, algorithm, runs), ""]
+    ratios = _ratios(experiment, column, algorithm, runs)
+    return [*lines, "", *([*ratios, ""] if ratios else [])]
 
 
 def _ratios(experiment: Experiment, column: int, algorithm: str, runs: pd.DataFrame) -> list[str]:
@@ -148,9 +147,9 @@ def _rounds(rounds: float, horizon: int) -> str:
     return f"{rounds:g}" if np.isfinite(rounds) else f"> {horizon}"
 
 
-def sections(experiments: Sequence[Experiment], folder: Path) -> list[str]:
-    """Return the sections of all tables."""
-    return [line for experiment in experiments for line in section(experiment, folder)]
+def sections(folder: Path) -> list[str]:
+    """Return the Markdown lines of all tables that have runs."""
+    return [line for experiment in PUBLISHED for line in section(experiment, folder)]
 
 
 PUBLISHED = (
@@ -161,7 +160,6 @@ PUBLISHED = (
         targets=(65, 75, 85),
         csv="emnist_e3cs.csv",
         command="python -m experiments.emnist_e3cs --preset small",
-        rounds=150,
         notes=(
             "The images are real EMNIST letters, but not the official EMNIST-Letters: 127,648 images, both cases merged"
             " into 26 unbalanced classes. Levels need not agree; the order of schemes and ratios between them should.",
@@ -177,7 +175,6 @@ PUBLISHED = (
         targets=(45, 55, 65),
         csv="cifar_e3cs.csv",
         command="python -m experiments.cifar_e3cs --preset small",
-        rounds=50,
         notes=(
             "One seed, hence no test. Accuracy has begun to rise from 10 %, to 18 to 22 %, no more:"
             " nobody can be at the table's levels after 50 rounds, and E3CS-inc turns fair after 13 rounds, not 625.",

@@ -95,7 +95,7 @@ def beyond_centralised(runs: Any) -> list[str]:
 
 def sections(folder: Path) -> list[str]:
     """Return the Markdown lines of all tables that have runs, and the notes."""
-    lines = ["", "## Eiffel's SVM on MNIST (Tables 3 to 5)", ""]
+    lines = ["", "### The SVM on MNIST (Tables 3 to 5)", ""]
     for name, table in (("fairness", fairness), ("tau", local_steps), ("accuracy", beyond_centralised)):
         path = folder / f"eiffel_{name}.csv"
         if path.exists():
