@@ -87,8 +87,9 @@ def test_other_files_are_refused(tmp_path):
         redraw(path)
     with pytest.raises(ConfigError, match=r"There is no file .*none\.csv\."):
         redraw(tmp_path / "none.csv")
+    Numbers("pie", {}, read_shown(FIGURES["a map"]())).write(path)
     with pytest.raises(ConfigError, match=r"A figure of kind 'pie' cannot be drawn; known are curves, boxes, shares\."):
-        redraw(Numbers("pie", {}, read_shown(FIGURES["a map"]())))
+        redraw(path)
 
 
 def test_words_of_the_file_are_read_back(tmp_path):

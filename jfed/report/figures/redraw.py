@@ -7,21 +7,21 @@ from matplotlib.figure import Figure
 from jfed.core.errors import require
 from jfed.report.figures.curves import draw_curves
 from jfed.report.figures.heat import draw_shares
-from jfed.report.figures.numbers import Numbers, read
+from jfed.report.figures.numbers import read
 from jfed.report.figures.plots import draw_boxes
 
 KINDS = {"curves": draw_curves, "boxes": draw_boxes, "shares": draw_shares}
 
 
-def redraw(source: Numbers | str | Path) -> Figure:
-    """Return the figure that shows these numbers, by the present style and width.
+def redraw(path: str | Path) -> Figure:
+    """Return the figure that shows the numbers of a file, in the present style and width.
 
     Args:
-        source: the numbers, or the CSV file that stands beside a saved figure.
+        path: the CSV file that stands beside a saved figure.
 
     Raises:
-        ConfigError: the file is none of those, or of a kind that this version does not draw.
+        ConfigError: there is no such file, or it is none of those, or of a kind that this version does not draw.
     """
-    numbers = source if isinstance(source, Numbers) else read(source)
+    numbers = read(path)
     require(numbers.kind in KINDS, f"A figure of kind {numbers.kind!r} cannot be drawn; known are {', '.join(KINDS)}.")
     return KINDS[numbers.kind](numbers)
