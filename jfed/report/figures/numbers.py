@@ -39,7 +39,7 @@ class Numbers:
         """
         with writing(Path(path), "The table of a figure") as part, part.open("w", newline="") as file:
             file.write(MARK + json.dumps({"kind": self.kind, **self.words}) + "\n")
-            self.frame.to_csv(file, index=False, float_format="%.5g", lineterminator="\n")
+            self.frame.to_csv(file, index=False, float_format="%.7g", lineterminator="\n")
 
 
 def read(path: str | Path) -> Numbers:
