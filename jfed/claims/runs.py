@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from jfed.core.errors import ConfigError
 from jfed.results.frames import require_alike
@@ -56,7 +57,7 @@ class Runs:
         return self._kept(frame)
 
     def by(self, settings: Sequence[str]) -> Iterator[tuple[dict[str, Any], "Runs"]]:
-        """Yield each combination of these settings that has runs, with its rows.
+        """Yield each combination of these settings that has runs, with its rows: numbers by size, texts as they come.
 
         Raises:
             Missing: the table has no such setting.
@@ -67,7 +68,8 @@ class Runs:
         if not settings:
             yield {}, self
             return
-        known = self.frame[list(settings)].dropna().drop_duplicates()
+        known: Any = self.frame[list(settings)].dropna().drop_duplicates()
+        known = known.sort_values(list(settings), key=lambda c: c if is_numeric_dtype(c) else pd.factorize(c)[0])
         for values in known.itertuples(index=False, name=None):
             chosen = dict(zip(settings, values, strict=True))
             yield chosen, self.where(chosen)

@@ -54,6 +54,13 @@ def test_a_part_without_runs_does_not_hide_the_others():
     assert found.word == "supported (in part)" and found.finding.missing == ("no runs of z",)
 
 
+def test_settings_come_by_size_and_names_as_in_the_table():
+    parts = [table(a=3.0, b=1.0).assign(k=k, part=part) for part in ("primary", "iid") for k in (10, 2, 6)]
+    found = judge(claim(A_OVER_B, by=("part", "k")), pd.concat(parts))
+    each = [(name, k) for name in ("primary", "iid") for k in (2, 6, 10)]
+    assert [v.where for v in found] == [f"part = {name}, k = {k}" for name, k in each]
+
+
 def test_settings_that_the_paper_claims_and_nobody_ran():
     frame = table(a=3.0, b=1.0).assign(data="x", k=1)
     expects = {"data": ["x", "y"], "k": [1, 2, float("inf")]}
