@@ -90,9 +90,13 @@ class Output:
             for file in self.files:
                 if file.parent.name == kind:
                     own.setdefault(file.stem, set()).add(file.suffix)
+            further = ""
+            if kind == "figures" and any(".csv" in found for found in own.values()):
+                own = {stem: found - {".csv"} for stem, found in own.items()}
+                further = "; .csv of curves, boxes and maps"
             if own:
                 endings = max(own.values(), key=len)
-                lines.append(f"{kind.capitalize():8} {self.out / kind}  ({', '.join(sorted(endings))})")
+                lines.append(f"{kind.capitalize():8} {self.out / kind}  ({', '.join(sorted(endings))}{further})")
                 named = {stem: "" if found == endings else ", ".join(sorted(found)) for stem, found in own.items()}
                 lines += [f"{INDENT}{stem}{named[stem]}" for stem in sorted(own, key=_naturally)]
         for line in lines:
