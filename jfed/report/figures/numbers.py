@@ -19,7 +19,7 @@ TEXTS = ("panel", "curve", "scheme", "class", "what")  # columns of names
 
 @dataclass(frozen=True)
 class Numbers:
-    """What a figure shows.
+    """The words and numbers that a figure shows.
 
     Attributes:
         kind: which function draws it; see `jfed.report.figures.redraw`.
