@@ -60,7 +60,7 @@ def fairness(runs: Any) -> list[str]:
 def local_steps(runs: Any) -> list[str]:
     """Return the Markdown lines of Table 4."""
     title = (
-        "Table 4, a budget of 15 s: mean over seeds (over steps instead of rounds) \\| printed, in the order printed."
+        "Table 4, corrected, 15 s: mean over seeds (over steps instead of rounds) \\| printed, in the order printed."
     )
     names = ("tau of adaptive FL", "tau of Eiffel", "improvement of communication")
     lines = [title, "", *_head("partition", "clients", *names)]
@@ -77,7 +77,7 @@ def local_steps(runs: Any) -> list[str]:
 
 def beyond_centralised(runs: Any) -> list[str]:
     """Return the Markdown lines of Table 5."""
-    title = "Table 5, loss beyond that of descent on one machine, in hundredths: mean over seeds \\| printed."
+    title = "Table 5, corrected, loss beyond that of descent on one machine, in hundredths: mean \\| printed."
     lines = [title, "", *_head("partition", "scheme", "adaptive tau", *(f"tau = {tau}" for tau in TAUS[1:]))]
     for partition, printed in TABLE_5.items():
         part = runs[(runs.partition == partition) & (runs["mode"] == "corrected")]

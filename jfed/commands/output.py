@@ -73,7 +73,7 @@ class Output:
     ) -> None:  # fmt: skip
         """Print where the files are, one a line and unbroken, and write and name a page about each folder of results.
 
-        A file that is not in all of the endings that its folder has is named with its own ones.
+        A file that is not in all of the endings that its folder has is named with its own ones, figures' numbers apart.
 
         Args:
             console: where to print.
@@ -93,7 +93,7 @@ class Output:
             further = ""
             if kind == "figures" and any(".csv" in found for found in own.values()):
                 own = {stem: found - {".csv"} for stem, found in own.items()}
-                further = "; .csv of curves, boxes and maps"
+                further = "; .csv of curves over rounds, boxes and selection maps"
             if own:
                 endings = max(own.values(), key=len)
                 lines.append(f"{kind.capitalize():8} {self.out / kind}  ({', '.join(sorted(endings))}{further})")

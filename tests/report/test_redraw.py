@@ -48,13 +48,20 @@ def test_the_numbers_are_means_and_intervals_of_seeds():
     half = 2.446912 * np.std(np.arange(7.0), ddof=1) / np.sqrt(7)  # t, 6 degrees of freedom, 97.5 %
     np.testing.assert_allclose(rows[["mean", "low", "high"]].to_numpy(), [[3, 3 - half, 3 + half]] * 3, rtol=1e-6)
     few = read_shown(lines([1, 2], {"a": [[1, 2], [3, 2]], "b": [[1, 1]]}, xlabel="x", ylabel="y", title="t"))
-    assert few["seed_2"].tolist()[:2] == [3, 2] and few["seed_2"].isna().tolist()[2:] == [True, True]
+    assert few["run_2"].tolist()[:2] == [3, 2] and few["run_2"].isna().tolist()[2:] == [True, True]
 
 
 def test_boxes_have_their_five_numbers_and_what_lies_beyond():
     rows = read_shown(box_by_class({"s": {"c": [*range(1, 10), 40]}}, "y", "t"))
     found = dict(zip(rows["what"], rows["value"], strict=True))
     assert found == {"n": 10, "whislo": 1, "q1": 3.25, "med": 5.5, "q3": 7.75, "whishi": 9, "flier": 40}
+
+
+def test_large_numbers_stay_apart_and_names_are_utf_8(tmp_path):
+    *_, csv = save(lines([1, 2], {"−": 1e9 + np.eye(2)}, xlabel="x", ylabel="y", title="t"), tmp_path, "a")
+    assert "−".encode() in csv.read_bytes() and read(csv).frame["run_1"].tolist() == [1e9 + 1, 1e9]
+    many = box_by_class({"s": {"a": np.zeros(1_234_567), "b": [1]}}, "y", "t")
+    assert [label.get_text() for label in many.axes[0].get_xticklabels()] == ["a\nn = 1234567", "b\nn = 1"]
 
 
 def test_a_map_holds_the_mean_share_of_each_client_in_the_order_drawn():
@@ -80,10 +87,18 @@ def test_a_figure_is_drawn_again_in_the_width_of_a_paper(tmp_path):
 def test_other_files_are_refused(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x,y\n1,2\n")
-    with pytest.raises(ConfigError, match=r"a\.csv does not begin with the words of a figure\."):
+    with pytest.raises(ConfigError, match=r"a\.csv does not begin with the words of a figure, or"):
         redraw(path)
-    path.write_text("# 7\nx,y\n1,2\n")
-    with pytest.raises(ConfigError, match=r"a\.csv does not begin with the words of a figure\."):
+    words = b'# {"kind": "curves"}\n'
+    for content in (b"# 7\nx,y\n1,2\n", b"\x89PNG\xff", b"", words):
+        path.write_bytes(content)
+        with pytest.raises(ConfigError, match=r"a\.csv does not begin with the words of a figure, or holds no numbers"):
+            redraw(path)
+    path.write_bytes(words + b"panel,x\na,1\n")
+    with pytest.raises(ConfigError, match=r"a\.csv lacks something of a figure of kind 'curves': 'curves'\."):
+        redraw(path)
+    Numbers(["a"], {}, read_shown(FIGURES["a map"]())).write(path)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"A figure of kind \['a'\] cannot be drawn"):
         redraw(path)
     with pytest.raises(ConfigError, match=r"There is no file .*none\.csv\."):
         redraw(tmp_path / "none.csv")

@@ -13,7 +13,7 @@ from jfed.report.figures.numbers import Numbers, read
 from jfed.report.figures.style import RC
 from jfed.results.store import writing
 
-MOST = 100  # points of a curve
+MOST, DIGITS = 100, 6  # points of a curve; digits of a number: far less than a dot of the picture
 DOTS = 130  # per inch
 SOURCE = "Source"  # of a picture's texts, the one with the digest of its numbers
 
@@ -29,8 +29,8 @@ def thinned(numbers: Numbers) -> Numbers:
 
 
 def take(source: Path, to: Path) -> None:
-    """Copy the numbers of a figure, with fewer points."""
-    thinned(read(source)).write(to)
+    """Copy the numbers of a figure, with fewer points and digits."""
+    thinned(read(source)).write(to, DIGITS)
 
 
 def digest(numbers: Path) -> str:

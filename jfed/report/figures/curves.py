@@ -74,14 +74,14 @@ def _rows(ylabel: str, x: np.ndarray, arrays: Mapping[str, np.ndarray], band: Ba
                 low, high = part["mean"] - half, part["mean"] + half
             part |= {"low": np.clip(low, *ends), "high": np.clip(high, *ends)}
         elif len(values) > 1:
-            part |= {f"seed_{i + 1}": one for i, one in enumerate(values)}
+            part |= {f"run_{i + 1}": one for i, one in enumerate(values)}
         parts.append(pd.DataFrame(part))
     return pd.concat(parts, ignore_index=True)
 
 
 def _draw(axes: Axes, rows: Any, ylabel: str, looks: Mapping[str, Mark]) -> None:
     """Draw the curves of `_rows`: the mean of each, and around it nothing for one seed, thin lines or a band."""
-    seeds = [name for name in rows if str(name).startswith("seed_")]
+    runs = [name for name in rows if str(name).startswith("run_")]
     labels = list(dict.fromkeys(rows["curve"]))
     for index, label in enumerate(labels):
         own, look = rows[rows["curve"] == label], looks[label]
@@ -90,7 +90,7 @@ def _draw(axes: Axes, rows: Any, ylabel: str, looks: Mapping[str, Mark]) -> None
         # Shifted per curve, so that markers of coinciding curves do not hide each other.
         every = (index * spacing // len(labels), spacing)
         axes.plot(x, own["mean"].to_numpy(), markevery=every, label=label, **_style(look))
-        thin = own[seeds].dropna(axis=1, how="all").to_numpy()
+        thin = own[runs].dropna(axis=1, how="all").to_numpy()
         if thin.size:
             axes.plot(x, thin, color=look.color, linewidth=0.5, alpha=0.55, zorder=1.5, label="_seed")
         if "low" in own and own["low"].notna().any():

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from jfed.core.errors import require
+from jfed.core.errors import ConfigError, require
 from jfed.results.store import writing
 
 MARK = "# "  # begins the first line of the file, which holds the words
@@ -31,28 +31,36 @@ class Numbers:
     words: Mapping[str, Any]
     frame: pd.DataFrame
 
-    def write(self, path: str | Path) -> None:
+    def write(self, path: str | Path, digits: int = 10) -> None:
         """Write a CSV file with the words, as JSON, in a first line that begins with #.
+
+        Args:
+            path: the file.
+            digits: significant digits of the numbers.
 
         Raises:
             StorageError: the file cannot be written.
         """
-        with writing(Path(path), "The table of a figure") as part, part.open("w", newline="") as file:
+        with writing(Path(path), "The table of a figure") as part, part.open("w", newline="", encoding="utf-8") as file:
             file.write(MARK + json.dumps({"kind": self.kind, **self.words}) + "\n")
-            self.frame.to_csv(file, index=False, float_format="%.7g", lineterminator="\n")
+            self.frame.to_csv(file, index=False, float_format=f"%.{digits}g", lineterminator="\n")
 
 
 def read(path: str | Path) -> Numbers:
     """Return the numbers of a file that `Numbers.write` wrote.
 
     Raises:
-        ConfigError: there is no such file, or it has no first line of words.
+        ConfigError: there is no such file, or it is not one of a figure.
     """
     require(Path(path).is_file(), f"There is no file {path}.")
-    with Path(path).open(newline="") as file:
-        words = _words(file.readline())
-        require("kind" in words, f"{path} does not begin with the words of a figure.")
-        frame = pd.read_csv(file, dtype=str, keep_default_na=False)  # a scheme or class may be called 0.1, or nan
+    refused = f"{path} does not begin with the words of a figure, or holds no numbers below them."
+    try:
+        with Path(path).open(newline="", encoding="utf-8") as file:
+            words = _words(file.readline())
+            require("kind" in words, refused)
+            frame = pd.read_csv(file, dtype=str, keep_default_na=False)  # a scheme or class may be called 0.1, or nan
+    except ValueError as error:  # no text, or an empty table
+        raise ConfigError(refused) from error
     for name in frame.columns.difference(TEXTS):
         frame[name] = pd.to_numeric(frame[name], errors="coerce")
     return Numbers(words.pop("kind"), words, frame)

@@ -167,7 +167,7 @@ def _boxes(axes: Axes, rows: Any, color: str, told: bool) -> None:
     drawn = []
     for name, own in rows.groupby("class", sort=False):
         of = own.set_index("what")["value"]
-        label = f"{name}\nn = {of['n']:g}" if told else str(name)
+        label = f"{name}\nn = {int(of['n'])}" if told else str(name)
         fliers = own["value"][own["what"] == "flier"].to_numpy()
         drawn.append({"label": label, "fliers": fliers, **{part: of[part] for part in BOX}})
     boxes = axes.bxp(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from jfed.core.errors import require
+from jfed.core.errors import ConfigError, require
 from jfed.report.figures.curves import draw_curves
 from jfed.report.figures.heat import draw_shares
 from jfed.report.figures.numbers import read
@@ -23,5 +23,9 @@ def redraw(path: str | Path) -> Figure:
         ConfigError: there is no such file, or it is none of those, or of a kind that this version does not draw.
     """
     numbers = read(path)
-    require(numbers.kind in KINDS, f"A figure of kind {numbers.kind!r} cannot be drawn; known are {', '.join(KINDS)}.")
-    return KINDS[numbers.kind](numbers)
+    known = isinstance(numbers.kind, str) and numbers.kind in KINDS
+    require(known, f"A figure of kind {numbers.kind!r} cannot be drawn; known are {', '.join(KINDS)}.")
+    try:
+        return KINDS[numbers.kind](numbers)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"{path} lacks something of a figure of kind {numbers.kind!r}: {error}.") from error

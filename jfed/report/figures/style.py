@@ -175,8 +175,8 @@ def paths_of(figure: Figure, directory: str | Path, stem: str) -> list[Path]:
 def save(figure: Figure, directory: str | Path, stem: str) -> list[Path]:
     """Write `<stem>.png` (200 dots per inch) and `<stem>.pdf` into `directory`, and return the paths.
 
-    Curves, boxes and maps of selections also have a `<stem>.csv` of the numbers that they show, for `redraw`. No date
-    is written, so the same figure gives the same files.
+    Curves over rounds, boxes and selection maps also have a `<stem>.csv` of the numbers that they show, for `redraw`.
+    No date is written, so the same figure gives the same files.
 
     Raises:
         StorageError: a file cannot be written.
