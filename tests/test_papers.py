@@ -3,11 +3,13 @@
 import importlib
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from jfed.analysis import save, stacked_lines
 from jfed.claims import gather, judge_all
 from jfed.claims import read as claims_read
+from jfed.core.errors import ConfigError
 from jfed.report.figures.numbers import read
 from tools import choices, claims, papers
 from tools.pages import marked, pictures
@@ -74,6 +76,45 @@ def test_a_verdict_that_turns_at_another_choice_is_marked():
     moved = [(other, [verdict.__class__(verdict.claim, verdict.mode, verdict.setting, turned.finding)])]
     assert choices.survives(verdict, moved) == "**contradicted** with a coin"
     assert choices.survives(turned, same) == ""
+
+
+RUNS = pd.DataFrame(
+    {"scheme": ["a", "b"] * 2, "partition": ["iid"] * 4, "seed": [0, 0, 1, 1], "mode": "faithful", "num_rounds": 9}
+).assign(final_accuracy=[0.1, 0.2, 0.3, 0.4])
+
+
+def test_further_seeds_join_the_runs_that_are_there():
+    both = claims.joined(RUNS, RUNS[RUNS.seed == 1].assign(seed=2, final_accuracy=0.9))
+    assert list(both.seed) == [0, 0, 1, 1, 2, 2] and list(both.columns) == list(RUNS.columns)
+    assert list(both.final_accuracy) == [0.1, 0.2, 0.3, 0.4, 0.9, 0.9]
+
+
+@pytest.mark.parametrize("other", [{"partition": "primary"}, {"mode": "corrected"}, {"num_rounds": 10}])
+def test_runs_of_another_setting_join_too(other):
+    assert len(claims.joined(RUNS, RUNS.assign(**other))) == 8
+
+
+def test_a_run_made_again_takes_the_place_of_the_old_one():
+    again = claims.joined(RUNS, RUNS[RUNS.seed == 1].assign(final_accuracy=0.9))
+    assert sorted(again.final_accuracy) == [0.1, 0.2, 0.9, 0.9]
+
+
+def test_tables_with_other_columns_do_not_join():
+    with pytest.raises(ConfigError, match="have other columns: rounds to 65 % in one alone"):
+        claims.joined(RUNS, RUNS.assign(**{"rounds to 65 %": 3.0}))
+
+
+def test_taken_runs_take_the_place_of_a_table_or_join_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(claims, "TABLES", tmp_path)
+    out = tmp_path / "out" / "tables"
+    out.mkdir(parents=True)
+    for seed, join in ((0, False), (1, True)):
+        rows = RUNS[RUNS.seed == seed].assign(experiment="x")
+        rows.to_csv(out / "per_run.csv", index=False)
+        claims.take([tmp_path / "out"], join)
+    assert list(pd.read_csv(tmp_path / "x.csv").seed) == [0, 0, 1, 1]
+    claims.take([tmp_path / "out"], False)
+    assert list(pd.read_csv(tmp_path / "x.csv").seed) == [1, 1]
 
 
 def test_a_part_between_marks_is_replaced():
