@@ -1,7 +1,7 @@
 """Sweeps: lists of points, by product and by zip; seeds."""
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 from jfed import catalog
@@ -10,6 +10,7 @@ from jfed.config import Config
 from jfed.core import prng
 from jfed.core.errors import require, shown, unknown
 from jfed.core.members import Mode, SelectorOptions
+from jfed.core.most import require_few
 from jfed.core.options import below, ordered
 from jfed.points import Point as Point
 from jfed.points import is_list, require_usable
@@ -142,6 +143,8 @@ def listed_seeds(seeds: Iterable[int | prng.Seeds]) -> list[prng.Seeds]:
         is_list(seeds) and not isinstance(seeds, prng.Seeds),
         f"Seeds must be a list of whole numbers or of jfed.seeds(...), such as range(5), found {shown(seeds)}.",
     )
+    if isinstance(seeds, Sized):
+        require_few(len(seeds))
     return [seed if isinstance(seed, prng.Seeds) else prng.seeds(seed) for seed in seeds]
 
 
@@ -156,6 +159,7 @@ def crossed_seeds(data: int = 1, model: int = 1, environment: int = 1) -> list[p
     for name, number in (("data", data), ("model", model), ("environment", environment)):
         whole = isinstance(number, int) and not isinstance(number, bool)
         require(whole and number >= 1, f"The number of {name} seeds must be at least 1, found {shown(number)}.")
+    require_few(data * model * environment)
     return prng.crossed_seeds(data, model, environment)
 
 

@@ -21,6 +21,7 @@ CORE = {
     "core.version": set(),
     "core.lazy": set(),
     "core.source": set(),
+    "core.most": {"core.errors"},
     "core.code": {"core.source"},
     "core.learning": {"core.types"},
     "core.interfaces": {"core.types", "core.learning"},

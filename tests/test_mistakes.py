@@ -8,6 +8,7 @@ import pytest
 
 import jfed
 from jfed.core.errors import LONGEST, ConfigError, reason
+from jfed.runner import room
 from jfed.selectors import e3cs, uniform
 
 BASE = jfed.Config(8, 2, 5)
@@ -30,6 +31,9 @@ TABLE = "table ok.csv --metric accuracy"
 TUNED = f"{TABLE} --tune-over eta"
 COMMANDS = {  # command line: words of the sentence
     f"{RUN} --seeds -1": "--seeds -1 asks for no seed: give how many (30), which ones (0 1 5) or a range (0:30).",
+    f"{RUN} --seeds 2000000000": "A study can have 1,000,000 seeds at most, found 2,000,000,000",
+    f"{RUN} --num-clients 2000000000": "and this machine has 8 GB: take fewer rounds or clients.",
+    f"{RUN} --num-rounds 1000000000": "A run of 1,000,000,000 rounds with 8 clients needs at least 48 GB of memory",
     f"{RUN} --num-clients 0": "There must be at least one client, found K = 0.",
     f"{RUN} --cohort-size 50": "Cannot select k = 50 of K = 8 clients.",
     f"{RUN} --schemes": "Name at least one scheme.",
@@ -71,6 +75,9 @@ COMMANDS = {  # command line: words of the sentence
     f"{TUNED} --out file": "file is a file: --out names a folder for tables.",
     "export gone --out a.csv": "There are no results in gone: run an experiment with --out gone first.",
     "variance ok.csv --metric accuracy": "variance components need two factors that vary, got none among data_seed",
+    "variance ok.csv": "Name the column to compare with --metric: ok.csv has accuracy, eta.",
+    "table ok.csv": "Name the column to compare with --metric: ok.csv has accuracy, eta.",
+    "report ok.csv --out out": "Name the column to compare with --metric: ok.csv has accuracy, eta.",
     "claims gone.csv": "There is no per-run table at gone.csv: name the --out of a finished experiment.",
     "check gone.py": "gone.py.",
     "data get mnsit": "unknown data set 'mnsit' (did you mean 'mnist'?)",
@@ -81,6 +88,7 @@ COMMANDS = {  # command line: words of the sentence
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command(told, monkeypatch, tmp_path, command):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(room, "total", lambda: 8e9)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     with pytest.raises(SystemExit) as stopped:
@@ -99,6 +107,8 @@ CALLS = {
         "The number of data seeds must be at least 1, found -1.",
     ),
     "seeds: half of one": (lambda: jfed.crossed_seeds(model=1.5), "The number of model seeds must be at least 1, foun"),
+    "seeds: too many": (lambda: jfed.run(POINTS, range(10**10)), "A study can have 1,000,000 seeds at most, found 10,"),
+    "seeds: too many crossed": (lambda: jfed.crossed_seeds(10**4, 10**4), "A study can have 1,000,000 seeds at most"),
     "points: a config": (lambda: jfed.run(BASE, [0]), "Points must be a list, found Config(...): give a list such as"),
     "points: none": (lambda: jfed.run(None, [0]), "Points must be a list, found None: give a list such as"),
     "out": (lambda: jfed.run(POINTS, [0], out=5), "Results are written to a folder, found out=5."),

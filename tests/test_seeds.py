@@ -43,6 +43,9 @@ def test_a_number_a_list_or_a_range(given, seeds):
         ("many", "^--seeds many is no number of seeds"),
         (("0", "1.5"), "^--seeds 0 1.5 is no number of seeds"),
         ("0:", "^--seeds 0: is no number of seeds"),
+        ("0:10000000000", "^A study can have 1,000,000 seeds at most, found 10,000,000,000"),
+        (("0:1000000", "1000001"), "^A study can have 1,000,000 seeds at most, found 1,000,001"),
+        (1_000_001, "^A study can have 1,000,000 seeds at most"),
     ],
 )
 def test_what_names_no_seeds_is_repeated(given, sentence):

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from jfed.core.errors import require
 
+METRIC = "num_succeeded"  # of results, if none is named
 LEAST_ALPHA = 1e-12  # p-values are no more precise than that
 
 

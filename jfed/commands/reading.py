@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import tyro
 
@@ -40,6 +40,15 @@ class Reading:
             path, metric, scheme=self.scheme_column, seed=self.seed_column, at=self.at, window=self.window,
             higher_is_better=higher_is_better, apart=apart,
         )  # fmt: skip
+
+    def ask_for_metric(self, path: Path) -> NoReturn:
+        """End with the sentence that asks for a metric of a table, which has no usual one.
+
+        Raises:
+            ConfigError: always; the sentence names the columns.
+        """
+        columns = [name for name in self.frame(path, None).columns if name not in ("scheme", "seed")]
+        raise ConfigError(f"Name the column to compare with --metric: {path} has {', '.join(columns)}.")
 
     def applies(self, results: Path) -> bool:
         """Return whether results are a CSV file, under whatever name; otherwise no option may be given."""

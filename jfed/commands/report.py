@@ -10,7 +10,7 @@ from rich.console import Console
 from jfed.commands.choices import Choices
 from jfed.commands.page import write
 from jfed.commands.reading import Reading, Results, require_results
-from jfed.core.errors import ConfigError, require
+from jfed.core.errors import require
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,7 @@ def _of_csv(source: Path, choices: Choices, settings: Settings) -> Path:
     from jfed.results.frames import require_scheme
 
     if not choices.metric:
-        columns = [name for name in settings.csv.frame(source, None).columns if name not in ("scheme", "seed")]
-        raise ConfigError(f"Name the columns to compare with --metric: {source} has {', '.join(columns)}.")
+        settings.csv.ask_for_metric(source)
     frame = _frame(source, choices, settings)
     schemes = frame["scheme"].astype(str).unique().tolist()
     baseline = choices.baseline or ("uniform" if "uniform" in schemes else "all")

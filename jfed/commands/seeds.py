@@ -1,9 +1,12 @@
 """The flag --seeds as all commands take it: how many seeds, which ones, or a range of them."""
 
+import itertools
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 from jfed.core.errors import ConfigError, require
+from jfed.core.most import require_few
 
 HOW = "give how many (30), which ones (0 1 5) or a range (0:30)"
 
@@ -40,11 +43,14 @@ def listed(given: int | str | Sequence[int | str] | None) -> list[int]:
     if isinstance(given, int | str) and ":" not in str(given):
         count = _whole(given, said)
         require(count >= 1, f"{said} asks for no seed: {HOW}.")
+        require_few(count)
         return list(range(count))
-    found = [seed for one in ([given] if isinstance(given, str) else given or ()) for seed in _range(one, said)]  # type: ignore[union-attr]
+    ranges = [_range(one, said) for one in ([given] if isinstance(given, str) else given or ())]  # type: ignore[union-attr]
+    require_few(sum(max(0, one.stop - one.start) for one in ranges))
+    found = list(itertools.chain(*ranges))
     require(bool(found), f"{said} names no seed: {HOW}.")
     require(min(found) >= 0, f"{said} names a negative seed: {HOW}.")
-    twice = [seed for seed in dict.fromkeys(found) if found.count(seed) > 1]
+    twice = [seed for seed, times in Counter(found).items() if times > 1]
     require(not twice, f"{said} names seed {', '.join(map(str, twice))} twice: name each once.")
     return sorted(found)
 

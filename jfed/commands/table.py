@@ -7,15 +7,14 @@ from typing import Any
 import tyro
 from rich.console import Console
 
-from jfed.commands.choices import Choices
+from jfed.commands.choices import METRIC, Choices
 from jfed.commands.levels import MOST_SHOWN, Level, of_csv, of_results
 from jfed.commands.plans import under_plan
 from jfed.commands.reading import Reading, Results, require_results, tables_folder
 from jfed.commands.showing import Layout, show, tell
 from jfed.commands.sweeping import show_problems, show_ranking
-from jfed.core.errors import ConfigError, require
+from jfed.core.errors import require
 
-METRIC = "num_succeeded"  # of results, if none is named
 FIXED = ("test", "correction", "family", "paired", "failed", "margin", "looks", "spending", "anytime")  # by some tests
 
 
@@ -202,8 +201,7 @@ def _with_metric(results: Any, source: Path, settings: Settings) -> Settings:
     if settings.choices.metric:
         return settings
     if results is None:
-        columns = [name for name in settings.csv.frame(source, None).columns if name not in ("scheme", "seed")]
-        raise ConfigError(f"Name the column to compare with --metric: {source} has {', '.join(columns)}.")
+        settings.csv.ask_for_metric(source)
     return replace(settings, choices=replace(settings.choices, metric=(METRIC,)))
 
 

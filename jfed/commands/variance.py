@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 from rich.console import Console
 
+from jfed.commands.choices import METRIC
 from jfed.commands.reading import Reading, Results, require_results, tables_folder
 from jfed.commands.showing import tell
 
@@ -17,14 +18,14 @@ class Settings:
     Attributes:
         results: results of runs on jfed.crossed_seeds(...), or a CSV file with columns scheme, data_seed, model_seed,
             environment_seed and metrics.
-        metric: for results, a score summed over rounds or taken after the last one (test_accuracy, test_loss); for a
-            CSV, a column.
+        metric: for results, a score summed over rounds or taken after the last one (test_accuracy, test_loss), by
+            default num_succeeded; for a CSV, a column.
         out: folder for the tables in all formats. Without it tables of results go to their tables/, and that of a CSV
             is only printed.
     """
 
     results: tyro.conf.Positional[Results] = None
-    metric: str = "num_succeeded"
+    metric: str | None = None
     out: Path | None = None
     csv: Reading = field(default_factory=Reading)
 
@@ -37,10 +38,10 @@ def main(settings: Settings, console: Console) -> None:
     from jfed.results import load
     from jfed.stats.variance import SEEDS
 
-    metric = settings.metric
     source = require_results(settings.results, f"jfed variance {settings.out or 'RESULTS'}")
     folder = tables_folder(source, settings.out)
     if settings.csv.applies(source):
+        metric = settings.metric or settings.csv.ask_for_metric(source)
         frame = settings.csv.frame(source, metric)
         made = components_table(frame, metric, f"Variance of {metric} ({source.stem})")
         made = replace(made, notes=(*made.notes, *frame.attrs["notes"]))
@@ -48,7 +49,7 @@ def main(settings: Settings, console: Console) -> None:
         if settings.out:
             tell(analysis.write(made, folder, file_stem(f"{source.stem}_variance_{metric}")).values(), console)
         return
-    results = load.load(source)
+    metric, results = settings.metric or METRIC, load.load(source)
     number = load.score(results, metric)
     for level, chosen in load.swept(results):
         frame = load.tidy(results.isel(run=chosen), {metric: number.isel(run=chosen)}, keep=SEEDS)

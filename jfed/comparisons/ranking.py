@@ -10,6 +10,7 @@ import pandas as pd
 from jfed.comparisons.compare import compare
 from jfed.comparisons.comparison import Comparison, Comparisons, best_group
 from jfed.comparisons.summary import SchemeSummary, summarise
+from jfed.core.errors import require_columns
 from jfed.results.direction import require_direction
 from jfed.stats.paired import NAN
 
@@ -100,10 +101,11 @@ def rank(frame: pd.DataFrame, metric: str, axes: Sequence[str], **choices: Any) 
         **choices: as in `compare_levels`, without a baseline.
 
     Raises:
-        ValueError: as in `compare`.
+        ValueError: as in `compare`, or the frame lacks a column.
 
     Source: Hsu (1984), Constrained simultaneous confidence intervals for multiple comparisons with the best.
     """
+    require_columns(frame, ("scheme", "seed", metric, *axes))
     higher = require_direction(metric, choices.get("higher_is_better"))
     points = points_of(frame, axes)
     labels = {point: _label(point, axes) for point in dict.fromkeys(points)}

@@ -15,6 +15,7 @@ from scipy import stats
 
 from jfed.comparisons.across_data import Evidence
 from jfed.comparisons.across_tests import corrected
+from jfed.core.errors import require_columns
 from jfed.results.direction import require_direction
 from jfed.results.frames import require_scheme
 from jfed.stats.checks import require_share
@@ -191,9 +192,7 @@ def _grid(
     frame: pd.DataFrame, metric: str, names: Sequence[str]
 ) -> tuple[np.ndarray, list[str], list[list], list[int]]:  # fmt: skip
     """Return scores (schemes, *levels, seeds), schemes, levels of each factor, and failed runs of each scheme."""
-    for column in ("scheme", *names, metric):
-        if column not in frame.columns:
-            raise ValueError(f"the frame has no column {column!r}; there are {', '.join(map(str, frame.columns))}")
+    require_columns(frame, ("scheme", *names, metric))
     schemes = list(dict.fromkeys(frame["scheme"].astype(str)))
     levels = [list(dict.fromkeys(frame[name])) for name in names]
     columns: list[Any] = [frame["scheme"].astype(str), *(frame[name] for name in names)]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from jfed.core.errors import require_columns
 from jfed.results.alike import COLUMNS
 from jfed.results.direction import require_direction
 from jfed.results.frames import KEYS, SELECTED_HERE
@@ -117,9 +118,7 @@ def _checked(frame: pd.DataFrame, metric: str, settings: list[str]) -> pd.DataFr
     if not settings:
         raise ValueError("name at least one setting to choose")
     columns = [*KEYS, metric, *settings]
-    for column in columns:
-        if column not in frame.columns:
-            raise ValueError(f"the frame has no column {column!r}; there are {', '.join(map(str, frame.columns))}")
+    require_columns(frame, columns)
     if len(set(columns)) < len(columns):
         raise ValueError("scheme, seed, the metric and the settings must be different columns")
     told = [name for name in COLUMNS if name in frame.columns and name not in columns]

@@ -29,6 +29,21 @@ class Unfinished(RuntimeError):
     """A command that stopped cleanly before its work was done; the same command resumes it."""
 
 
+def require_columns(frame: Any, columns: Iterable[str]) -> None:
+    """Check that a table has columns.
+
+    Args:
+        frame: the table.
+        columns: names of columns.
+
+    Raises:
+        ValueError: it lacks one; the sentence names all that there are.
+    """
+    for column in columns:
+        if column not in frame.columns:
+            raise ValueError(f"the frame has no column {column!r}; there are {', '.join(map(str, frame.columns))}")
+
+
 def unknown(kind: str, name: object, choices: Iterable[str], also: str = "") -> ConfigError:
     """Return the error for an unknown name, with near matches, all choices and, in words, what is `also` possible."""
     choices = sorted(set(choices))

@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 
+from jfed.core.errors import require_columns
 from jfed.report.tables import Table
 from jfed.results.frames import require_alike
 from jfed.stats.variance import SEEDS, components, share
@@ -20,8 +21,7 @@ def components_table(frame: pd.DataFrame, metric: str, title: str) -> Table:
     Raises:
         ValueError: as in `components`, or the runs have no scheme or ran under different settings.
     """
-    if "scheme" not in frame.columns:
-        raise ValueError(f"the frame has no column 'scheme'; there are {', '.join(map(str, frame.columns))}")
+    require_columns(frame, ["scheme"])
     require_alike(frame)
     schemes = frame["scheme"].tolist()
     if not schemes or any(pd.isna(scheme) or scheme == "" for scheme in schemes):

@@ -181,7 +181,11 @@ def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
     Args:
         dataset: Dataset from `load`.
         by: further coordinates that tell schemes apart, such as ("k",).
+
+    Raises:
+        ConfigError: there is no such coordinate.
     """
+    _require_coordinates(dataset, by)
     methods, modes = dataset["method"].values.astype(str), dataset["mode"].values.astype(str)
     several = {m for m in set(methods) if len(set(modes[methods == m])) > 1}
     oracles = dataset["oracle"].values
@@ -192,6 +196,14 @@ def schemes(dataset: xr.Dataset, by: Sequence[str] = ()) -> np.ndarray:
     for name in by:
         labels = [f"{x}, {name}={value}" for x, value in zip(labels, dataset[name].values, strict=True)]
     return np.array(labels)
+
+
+def _require_coordinates(dataset: xr.Dataset, names: Sequence[str]) -> None:
+    """Refuse a name without one value per run."""
+    known = [str(name) for name, values in dataset.variables.items() if values.dims == ("run",)]
+    for name in names:
+        if name not in known:
+            raise unknown("coordinate", name, known)
 
 
 ENDINGS = (".npz", ".nc")
@@ -232,9 +244,11 @@ def tidy(
 
     Raises:
         ValueError: runs of different settings cannot be told apart.
+        ConfigError: there is no such coordinate.
     """
     import pandas as pd
 
+    _require_coordinates(dataset, keep)
     frame = pd.DataFrame({"scheme": schemes(dataset, by), "seed": dataset["seed"].values})
     for name in keep:
         frame[name] = dataset[name].values

@@ -23,6 +23,7 @@ from jfed.engine.simulate import Block, Pool
 from jfed.engine.spec import Spec
 from jfed.runner import feed
 from jfed.runner.identity import Run, called, kind_of
+from jfed.runner.room import require_room
 from jfed.runner.site import Site, here
 from jfed.runner.specs import Layout, check_training, make_spec, run_params, slots_bound
 from jfed.sweep import Point, listed_seeds
@@ -144,6 +145,7 @@ def ask(
     widths: dict[Any, tuple[int, int]] = {}
     for point in points:
         configs.check(point.config)
+        require_room(point.config, layout.record_selected)
         point = dataclasses.replace(point, config=configs.normal(point.config))
         shapes = str(jax.tree.map(np.shape, run_params(point.config, int(every[0].data), data_dir)))
         spec = make_spec(point.config, layout, 0, data_dir, site.backend)

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
+from jfed.core.errors import require_columns
+
 SEEDS = ("data_seed", "model_seed", "environment_seed")
 
 
@@ -88,9 +90,7 @@ def components(frame: pd.DataFrame, metric: str, factors: Sequence[str] | None =
     """
     among = ", ".join(SEEDS if factors is None else factors)
     factors = [name for name in SEEDS if name in frame.columns] if factors is None else list(factors)
-    for column in (*factors, metric):
-        if column not in frame.columns:
-            raise ValueError(f"the frame has no column {column!r}; there are {', '.join(map(str, frame.columns))}")
+    require_columns(frame, (*factors, metric))
     if "scheme" in frame.columns and len(frame["scheme"].drop_duplicates()) > 1:
         raise ValueError("the frame has several schemes; select one, whose variance is to be decomposed")
     levels = {name: frame[name].drop_duplicates().tolist() for name in factors}
