@@ -62,7 +62,7 @@ class Settings(Shared):
     learning_rate: float = 0.001
     momentum: float = 0.0
     batch_size: int = 2
-    missing: Reading = "returned"
+    average_over: Reading = "returned"
     targets: tuple[float, ...] = (0.5, 0.6, 0.7)
 
 

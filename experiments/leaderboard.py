@@ -1,4 +1,4 @@
-"""Which scheme in which world: all schemes in several worlds, on several data sets, each tuned with the same budget.
+"""Which scheme in which world: all schemes in several worlds and on several data sets, tuned alike.
 
 For every problem (a world and a data set) each scheme tries as many settings as any other, on seeds of their own:
 client rates and settings of its own, such as E3CS's quota. The best one runs on further seeds, which are reported.
@@ -45,8 +45,8 @@ class Settings:
         worlds: worlds of the leaderboard, or any that `jfed list` prints.
         data: digits, digits-iid, synthetic, synthetic-iid, smartwatch.
         seeds: number of reported seeds (30), or which ones (0 1 5, or 0:30).
-        tune_seeds: number of further seeds on which settings are chosen.
-        budget: number of settings that are tried for each scheme.
+        num_tune_seeds: number of further seeds on which settings are chosen.
+        num_settings: number of settings that are tried for each scheme.
         num_rounds: T.
         share: k / K.
         data_dir: folder of the official files; $JFED_DATA_DIR by default.
@@ -65,8 +65,8 @@ class Settings:
     worlds: tuple[str, ...] = SIX
     data: tuple[str, ...] = SMALL
     seeds: Seeds = 10
-    tune_seeds: int = 2
-    budget: int = 8
+    num_tune_seeds: int = 2
+    num_settings: int = 8
     num_rounds: int = 100
     share: float = 0.2
     data_dir: str | None = None
@@ -81,11 +81,12 @@ class Settings:
 PRESETS = {
     "quick": Settings(
         preset="quick", out=Path("out/leaderboard_quick"), schemes=("pow-d", "e3cs-0.5", "oort", "fedcs"),
-        worlds=("volatility", "jumping", "heavy-tails"), data=("digits", "synthetic"), seeds=5, budget=3, num_rounds=60,
+        worlds=("volatility", "jumping", "heavy-tails"), data=("digits", "synthetic"), seeds=5, num_settings=3,
+        num_rounds=60,
     ),
     "small": Settings(preset="small", out=Path("out/leaderboard_small")),
     "paper": Settings(
-        preset="paper", out=Path("out/leaderboard_paper"), seeds=30, tune_seeds=5, budget=12, num_rounds=500,
+        preset="paper", out=Path("out/leaderboard_paper"), seeds=30, num_tune_seeds=5, num_settings=12, num_rounds=500,
         data=tuple(DATA),
     ),
 }  # fmt: skip
@@ -98,14 +99,14 @@ def tried(settings: Settings) -> list[Point]:
     require(0 < settings.share <= 1, f"--share is k / K and lies in (0, 1], found {settings.share:g}.")
     require(0 < settings.alpha < 1, f"--alpha must lie between 0 and 1, found {settings.alpha:g}.")
     require(len(listed(settings.seeds)) >= 2, "Standings need at least two --seeds.")
-    require(settings.tune_seeds >= 1, f"--tune-seeds must be at least 1, found {settings.tune_seeds}.")
+    require(settings.num_tune_seeds >= 1, f"--num-tune-seeds must be at least 1, found {settings.num_tune_seeds}.")
     chosen = families(settings.schemes)
     found = []
     for world in settings.worlds:
         for data in settings.data:
             base = problem(world, data, settings.num_rounds, settings.share)
             for family, names in chosen.items():
-                for point in candidates(base, family, names, settings.budget):
+                for point in candidates(base, family, names, settings.num_settings):
                     found.append(Point(point.config, {**point.coords, "world": world, "data": data}))
     return found
 
@@ -148,7 +149,7 @@ def main(settings: Settings) -> None:
     every, seeds = tried(settings), listed(settings.seeds)
     seconds = None if settings.minutes is None else 60 * settings.minutes
     layout = jfed.Layout(block_size=settings.block_size or len(seeds), max_seconds=seconds)
-    tune = range(TUNING, TUNING + settings.tune_seeds)
+    tune = range(TUNING, TUNING + settings.num_tune_seeds)
     require(not set(tune) & set(seeds), f"Seeds from {TUNING} on are those on which settings are chosen.")
 
     if settings.dry_run:

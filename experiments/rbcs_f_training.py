@@ -66,7 +66,7 @@ class Settings(Shared):
     epochs: int = 5
     test_fraction: float = 0.0
     test_set: Literal["reserved", "official"] = "official"
-    missing: Reading = "selected"
+    average_over: Reading = "selected"
     targets: tuple[float, ...] = (0.7, 0.75, 0.8)
 
 

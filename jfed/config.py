@@ -37,7 +37,7 @@ class Training:
         partition: iid, primary (one label makes up 80 % of a client's images), dirichlet, few_labels, wang_case, or
             natural (each client is an owner of examples). None: natural where the data set has owners, else primary.
         partition_options: options of the partition, such as {"share": 0.8}, {"alpha": 0.5},
-            {"num_labels": (5, 5, 1, 1)} or {"min_samples": 20}; kept as a tuple of pairs.
+            {"num_labels": (5, 5, 1, 1)}, {"case": 4} or {"min_samples": 20}; kept as a tuple of pairs.
         samples_per_client: number of examples of each client, before its test part is set aside; in the natural
             partition, the maximum. None: 500, or in the natural partition no maximum.
         test_fraction: share of a client's images that it sets aside for testing.

@@ -9,7 +9,7 @@ from typing import Any
 from jfed.core.errors import require
 
 NUMBERS = {"inf": math.inf, "nan": math.nan}
-FLAGS = {"environment": "world", "selector": "schemes", "average_over": "missing"}  # where the names differ
+FLAGS = {"environment": "world", "selector": "schemes"}  # where the names differ
 OF_SCHEMES = ("selector.", "controller.", "training.algorithm.")  # what belongs to a scheme
 AXIS = "An axis is written PATH=VALUE,VALUE, such as selector.eta=0.1,0.5"
 SETTING = "A setting is written PATH=VALUE, such as selector.eta=0.1"

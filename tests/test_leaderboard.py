@@ -1,4 +1,4 @@
-"""The leaderboard: the same budget for all, choices on seeds of their own, outcomes, tables and figures."""
+"""The leaderboard: the same number of settings for all, choices on seeds of their own, outcomes, tables and figures."""
 
 import dataclasses
 
@@ -18,7 +18,7 @@ from jfed import catalog
 from jfed.core.errors import ConfigError
 
 
-def test_every_scheme_is_in_one_family_and_has_the_same_budget():
+def test_every_scheme_is_in_one_family_and_is_tried_at_as_many_settings():
     every = families(())
     assert not {"best", "everybody"} & set(every) and families(["everybody"])["everybody"]
     assert every["e3cs"] == ["e3cs-0", "e3cs-0.5", "e3cs-0.8", "e3cs-inc"]
@@ -33,7 +33,7 @@ def test_every_scheme_is_in_one_family_and_has_the_same_budget():
             reading = point.config.training.average_over
             assert reading == ("returned" if point.config.selector.average_over() is None else "unscaled")
             assert point.config.training.algorithm.learning_rate == point.coords["rate"]
-    with pytest.raises(ConfigError, match=r"e3cs has 4 settings: give a --budget"):
+    with pytest.raises(ConfigError, match=r"e3cs has 4 settings of its own: give --num-settings"):
         candidates(base, "e3cs", every["e3cs"], 3)
 
 
@@ -141,7 +141,7 @@ def test_tables_and_figures(tmp_path, plain_pdf, capsys):
 def test_a_small_board_resumes_and_a_new_scheme_joins(tmp_path, plain_pdf, capsys):
     small = board.Settings(
         preset="quick", out=tmp_path, schemes=("round-robin",), worlds=("volatility", "exchange"), data=("digits",),
-        seeds=2, tune_seeds=1, budget=2, num_rounds=4,
+        seeds=2, num_tune_seeds=1, num_settings=2, num_rounds=4,
     )  # fmt: skip
     board.main(small)
     files = set(tmp_path.glob("results/*"))
@@ -159,7 +159,7 @@ def test_a_small_board_resumes_and_a_new_scheme_joins(tmp_path, plain_pdf, capsy
 
 def test_each_problem_has_its_own_choice():
     every = board.tried(board.Settings("quick", out=None, schemes=("e3cs",), worlds=("volatility",),
-                                       data=("digits", "digits-iid"), budget=4))  # fmt: skip
+                                       data=("digits", "digits-iid"), num_settings=4))  # fmt: skip
     assert len(every) == 2 * (4 + 4)
     frame = pd.DataFrame([p.coords for p in every]).rename(columns={"method": "scheme"}).assign(seed=board.TUNING)
     frame["final_accuracy"] = np.where(frame["data"] == "digits", frame["rate"], -frame["rate"]) + 0.1 * (
@@ -175,7 +175,7 @@ def test_each_problem_has_its_own_choice():
     [
         ({"seeds": 1}, "Standings need at least two --seeds"),
         ({"alpha": 1.5}, r"--alpha must lie between 0 and 1, found 1\.5"),
-        ({"tune_seeds": 0}, "--tune-seeds must be at least 1, found 0"),
+        ({"num_tune_seeds": 0}, "--num-tune-seeds must be at least 1, found 0"),
         ({"data": ()}, "Give at least one of --data"),
     ],
 )
@@ -188,7 +188,7 @@ def test_mistakes_are_said_before_anything_runs(settings, sentence):
 def test_a_dry_run_says_both_parts_and_leaves_nothing(tmp_path, capsys):
     settings = board.Settings(
         preset="quick", out=tmp_path / "out", schemes=("round-robin",), worlds=("volatility",), data=("digits",),
-        seeds=3, tune_seeds=2, budget=2, num_rounds=4, dry_run=True,
+        seeds=3, num_tune_seeds=2, num_settings=2, num_rounds=4, dry_run=True,
     )  # fmt: skip
     board.main(settings)
     first, second = capsys.readouterr().out.split("Then, to report")

@@ -53,7 +53,7 @@ class Flags:
     num_clients: int = 3
     world: str = ""
     partitions: tuple = ()
-    missing: str = ""
+    average_over: str = ""
     momentum: float = 0.0
     tau: int = 1
     set: tuple = ()
@@ -65,7 +65,7 @@ class Flags:
         ("num_clients", "--num-clients"),
         ("environment", "--world"),
         ("training.partition", "--partitions"),
-        ("training.average_over", "--missing"),
+        ("training.average_over", "--average-over"),
         ("training.algorithm.momentum", "--momentum"),
     ],
 )

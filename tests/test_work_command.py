@@ -60,6 +60,23 @@ def test_a_folder_without_a_study(tmp_path, told):
         told("work", tmp_path)
 
 
+def test_a_file_that_names_no_folder(tmp_path, told):
+    (tmp_path / "mine.toml").write_text(STUDY)
+    with pytest.raises(
+        SystemExit, match=r"mine\.toml does not say where results are to be written: add a line"
+    ):
+        told("work", tmp_path / "mine.toml")
+
+
+@pytest.mark.check
+def test_the_folder_that_a_file_names_is_used_even_if_it_is_the_usual_one(tmp_path, told, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "mine.toml").write_text(STUDY + 'out = "out/run"\n')
+    assert told("work", tmp_path / "deep" / "mine.toml").splitlines()[-1] == "8 runs computed here: all are finished."
+    assert len(jfed.load(tmp_path / "out" / "run")["run"]) == 8 and not (tmp_path / "deep" / "results").exists()
+
+
 def environment():
     return os.environ | {"PYTHONPATH": str(Path(jfed.__file__).parents[1])}
 

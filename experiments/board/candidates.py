@@ -1,7 +1,7 @@
 """The settings that are tried for each scheme: the same number for every one.
 
-A scheme is a family of names: `e3cs-0`, `e3cs-0.5`, `e3cs-0.8` and `e3cs-inc` are E3CS with four settings of its own. A
-budget of 12 gives E3CS three client rates for each of its four settings, and Random, which has none, twelve rates.
+A scheme is a family of names: `e3cs-0`, `e3cs-0.5`, `e3cs-0.8` and `e3cs-inc` are E3CS with four settings of its own.
+With 12 settings to try, E3CS has three client rates for each of these four, and Random, which has none, twelve rates.
 """
 
 from collections.abc import Sequence
@@ -62,8 +62,8 @@ def rates(many: int) -> list[float]:
     return [float(f"{rate:.2g}") for rate in found]
 
 
-def candidates(base: Config, family: str, names: Sequence[str], budget: int) -> list[Point]:
-    """Return the points that are tried for a scheme in a problem: at most `budget`, and more than half of it.
+def candidates(base: Config, family: str, names: Sequence[str], num_settings: int) -> list[Point]:
+    """Return the points that are tried for a scheme in a problem: at most `num_settings`, and more than half of it.
 
     The average is over the clients that return, unless the scheme's weights are meant for another reading.
 
@@ -71,16 +71,19 @@ def candidates(base: Config, family: str, names: Sequence[str], budget: int) -> 
         base: the problem.
         family: the scheme.
         names: its settings.
-        budget: number of points.
+        num_settings: number of points.
     """
-    require(budget >= len(names), f"{family} has {len(names)} settings: give a --budget of at least that many.")
+    require(
+        num_settings >= len(names),
+        f"{family} has {len(names)} settings of its own: give --num-settings of at least that many.",
+    )
     points = []
     for name in names:
         scheme = catalog.scheme(name)
         delta: dict[str, Any] = {"selector": scheme}
         if reading := scheme.average_over():
             delta["training.average_over"] = reading
-        for rate in rates(budget // len(names)):
+        for rate in rates(num_settings // len(names)):
             config = jfed.replace(base, delta | {"training.algorithm.learning_rate": rate})
             points.append(Point(config, {"method": family, "variant": name, "rate": rate}))
     return points

@@ -66,7 +66,7 @@ class Settings(Shared):
     test_set: Literal["reserved", "official"] = "official"
     momentum: float = 0.0
     batch_size: int = 100
-    missing: Reading = "returned"
+    average_over: Reading = "returned"
     targets: tuple[float, ...] = ()
 
     @property

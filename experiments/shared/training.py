@@ -42,8 +42,8 @@ class Settings:
         test_fraction: share of its images that a client keeps for testing.
         test_set: images on which accuracy is measured: those that the clients keep (reserved), or the data set's own
             test images (official).
-        missing: clients that count in the average: all (the global model replaces missing ones), selected or returned;
-            unscaled: all, with weights as Eiffel prints them.
+        average_over: clients that count in the average: all (the global model replaces missing ones), selected or
+            returned; unscaled: all, with weights as Eiffel prints them.
         targets: accuracies for rounds-to-accuracy.
         load: Python files with schemes, models, ... of your own; their names then work in all flags.
         block_size: number of runs in a block; chosen by jfed by default.
@@ -71,7 +71,7 @@ class Settings:
     learning_rate: float = 0.01
     momentum: float = 0.9
     batch_size: int = 40
-    missing: Reading = "all"
+    average_over: Reading = "all"
     targets: tuple[float, ...] = (0.65, 0.75, 0.85)
     load: tuple[Path, ...] = ()
     block_size: int | None = None
@@ -102,7 +102,7 @@ class Settings:
             model=self.model,
             algorithm=jfed.replace(algorithm or local_sgd.Options(), rates),
             batch_size=self.batch_size,
-            average_over=self.missing,
+            average_over=self.average_over,
             **further,
         )
 

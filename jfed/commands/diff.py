@@ -12,7 +12,7 @@ MOST_NAMED = 6  # schemes with the same difference that are named
 
 @dataclass(frozen=True)
 class Settings:
-    """Show what differs between two results: settings, code, versions, and the scores of runs that both have.
+    """Show what differs between two results: settings, data, devices, code, and the scores of runs that both have.
 
     Attributes:
         a: the --out of an experiment.

@@ -17,7 +17,7 @@ from jfed.core.errors import require
 class Settings:
     """Write a page about finished results: verdicts, tables, curves, differences, settings, and how to run them again.
 
-    The page is one HTML file that needs no network. Its comparisons are those that `jfed table` makes by default.
+    The page is one HTML file that needs no network. Its tests are those that `jfed table` makes by default.
 
     Attributes:
         results: the --out of an experiment, or a CSV file with columns scheme, seed and metrics.

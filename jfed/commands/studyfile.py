@@ -27,8 +27,8 @@ def asked(arguments: Sequence[str]) -> Path | None:
     return Path(words[places[-1] + 1]) if places and places[-1] + 1 < len(words) else None
 
 
-def read(path: Path) -> Settings:
-    """Return the flags of a file; those that it does not name have their defaults.
+def named(path: Path) -> dict[str, Any]:
+    """Return the flags that a file names, by name.
 
     Raises:
         ConfigError: the file cannot be read, or a name or a value in it is not one of the flags.
@@ -46,10 +46,19 @@ def read(path: Path) -> Settings:
     for name in found:
         if name not in known:
             raise unknown(f"setting in {path}:", name, known)
-    given = {name: _typed(value, known[name], f"{path}: {name}") for name, value in found.items()}
+    return {name: _typed(value, known[name], f"{path}: {name}") for name, value in found.items()}
+
+
+def read(path: Path) -> Settings:
+    """Return the flags of a file; those that it does not name have their defaults.
+
+    Raises:
+        ConfigError: as in `named`.
+    """
+    given = named(path)
     if "out" not in given and (path.parent / "results").is_dir():
         given["out"] = path.parent
-    return changed(base, **given)
+    return changed(Settings(), **given)
 
 
 def write(settings: Settings) -> Path:

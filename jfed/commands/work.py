@@ -41,8 +41,13 @@ def main(settings: Settings, console: Console) -> None:
 
     file = file_of(settings.study)
     study = studyfile.read(file)
-    if settings.study.is_dir() or study.results.out == Results().out:
+    if settings.study.is_dir():
         study = studyfile.changed(study, out=file.parent)
+    require(
+        study.results.out != Results().out or "out" in studyfile.named(file),
+        f'{file} does not say where results are to be written: add a line such as out = "/shared/out", so that all'
+        " processes and `jfed run --config` use the same folder.",
+    )
     for path in study.load:
         load_file(path)
     setup()  # before jax.distributed, which uses jax

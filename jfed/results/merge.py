@@ -77,18 +77,20 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
 
 
 def _runs(source: Path, out: Path, whole: Index, found: Merged) -> None:
-    """Copy the files with runs that the directory lacks, and their names."""
+    """Copy the files with runs that the directory lacks, or has with other numbers from an earlier day, and names."""
     theirs = index.survey(source, store.files(source), set_aside=False, with_arrays=True)
     for path, part in theirs.parts.items():
         recorded = "selected" in part.dims
         double = [run for run in part.runs if whole.place(run.id, recorded) is not None]
         found.doubled += len(double)
+        newer = False
         for run in double:
             place = whole.runs[run.id][0]
             same = _same(part, [r.id for r in part.runs].index(run.id), parts.read(place.path), place.at)
             found.unlike += not same
+            newer |= not same and part.date > place.date
         target = out / "results" / path.name
-        if len(double) < len(part.runs) and not target.exists():
+        if newer or (len(double) < len(part.runs) and not target.exists()):
             store.write_whole(target, path.read_bytes())
             whole.add(target, part)
     for kind, called in theirs.labels.items():

@@ -152,8 +152,11 @@ def _plain(value: Any) -> Any:
 # ---------------------------------------------------------------------------------------------- what changed
 
 
+MAKERS = ("code", "engine", "backend", "precision")
+
+
 def say_changes(missing: Iterable[Run], stored: Mapping[str, Mapping[str, Any]]) -> None:
-    """Warn of schemes that are computed again because of changed code, and of those whose results cannot be reused.
+    """Warn of schemes that are computed again, by other code or on other devices, and of those never reused.
 
     Args:
         missing: runs without a stored result.
@@ -161,15 +164,19 @@ def say_changes(missing: Iterable[Run], stored: Mapping[str, Mapping[str, Any]])
     """
     before: dict[str, list[Mapping[str, Any]]] = {}
     for what in (told["what"] for told in stored.values()):
-        before.setdefault(_but_code(what), []).append(what)
+        before.setdefault(_but_makers(what), []).append(what)
     changed: dict[str, list[str]] = {}
+    elsewhere: dict[str, list[str]] = {}
     unknown: list[str] = []
     for kind, name in {run.kind: str(coordinates(run.point)["method"]) for run in missing}.items():
-        others = before.get(_but_code(kind.what))
+        others = before.get(_but_makers(kind.what))
         if not kind.reusable:
             unknown.append(name)
         elif others is not None and kind.id not in stored:
-            old = min(others, key=lambda what: len(_changed(kind.what, what)))
+            old = min(others, key=lambda what: (_devices(what) != _devices(kind.what), len(_changed(kind.what, what))))
+            if _devices(old) != _devices(kind.what):
+                elsewhere.setdefault(f"{_devices(kind.what)} in place of {_devices(old)}", []).append(name)
+                continue
             rooms = _changed(kind.what, old)
             words = [f"the {_room(room)}" for room in rooms]
             if old["engine"] != kind.what["engine"]:
@@ -178,6 +185,11 @@ def say_changes(missing: Iterable[Run], stored: Mapping[str, Mapping[str, Any]])
     for words, names in changed.items():
         if words:
             log.warning(f"Computing again, because the code of {words} has changed: {', '.join(dict.fromkeys(names))}.")
+    for words, names in elsewhere.items():
+        log.warning(
+            f"Computing again, on other devices ({words}): {', '.join(dict.fromkeys(names))}. `jfed table`, `jfed plot`"
+            " and `jfed report` read what is there."
+        )
     if unknown:
         log.warning(
             f"Later commands cannot reuse the results of schemes with a member whose source cannot be read:"
@@ -194,5 +206,10 @@ def _room(field: str) -> str:
     return "scheme" if field == "selector" else field
 
 
-def _but_code(what: Mapping[str, Any]) -> str:
-    return configs.digest({name: value for name, value in what.items() if name not in ("code", "engine")})
+def _devices(what: Mapping[str, Any]) -> str:
+    return f"{what['backend']}, {what['precision']}"
+
+
+def _but_makers(what: Mapping[str, Any]) -> str:
+    """Return a digest of what is computed, without what computes it."""
+    return configs.digest({name: value for name, value in what.items() if name not in MAKERS})

@@ -86,6 +86,24 @@ def test_runs_with_other_numbers_and_other_versions_are_told(halves, tmp_path, c
     assert "come from 2 versions of jax (0.1, " in caplog.text
 
 
+@pytest.mark.parametrize("newer_first", [True, False])
+def test_of_a_run_with_other_numbers_the_newest_counts(halves, tmp_path, newer_first):
+    home, _ = halves
+    shutil.copytree(home / "a", tmp_path / "a")
+    (path, *_) = store.files(tmp_path / "a")
+    part = parts.read(path)
+    part.arrays["round_time_s"] = part.arrays["round_time_s"] + np.float32(1)
+    part.provenance["date"] = "2999-01-01T00:00:00+00:00"
+    path.write_bytes(part.content())
+    first, second = (tmp_path / "a", home / "a") if newer_first else (home / "a", tmp_path / "a")
+    assert merge([first, second], tmp_path / "c").unlike == 1
+    (row,) = part.runs
+    results = jfed.load(tmp_path / "c")
+    ours = results.isel(run=np.flatnonzero(results["run_id"].values == row.id))
+    assert ours.sizes["run"] == 1
+    np.testing.assert_array_equal(ours["round_time_s"].values, part.arrays["round_time_s"])
+
+
 @pytest.mark.check
 def test_recorded_cohorts_come_along(halves, tmp_path):
     home, _ = halves

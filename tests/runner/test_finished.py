@@ -16,7 +16,9 @@ import jfed
 from jfed.core import code
 from jfed.engine.simulate import TRACES
 from jfed.engine.version import ENGINE_VERSION
-from jfed.runner import batch
+from jfed.runner import batch, units
+from jfed.runner.identity import say_changes
+from jfed.runner.site import Site
 from jfed.runner.units import Layout
 
 pytestmark = pytest.mark.check
@@ -190,8 +192,6 @@ def test_an_edited_formula_is_computed_again_and_an_edited_comment_is_not(load_s
 
 
 def test_two_modules_with_one_name_of_a_class_share_nothing(load_scheme):
-    from jfed.runner import units
-
     other = load_scheme(SCHEME.replace("class Shifted", "class Options") + "\nShifted = Options\n")
     found = [units.plan(where, [0], LAYOUT)[0].runs[0].id for where in (other, points(SELECTION, "uniform"))]
     assert len(set(found)) == 2
@@ -222,3 +222,16 @@ def test_other_code_of_the_engine_is_said_once_and_another_version_computes_agai
     changed = f"the engine (version {ENGINE_VERSION} then, 99 now)"
     assert said() == [f"Computing again, because the code of {changed} has changed: e3cs-0.5."]
     assert set(again.versions.values) == {f"engine 99, jax {jax.__version__}, cpu"}
+
+
+def test_runs_of_other_devices_are_said_to_be_computed_again(said):
+    gpu = Site("gpu", "float32, products highest", "NVIDIA H100", 1)
+    (there,), (here,) = (units.ask(WHERE, [0], LAYOUT, site=site) for site in (gpu, None))
+    stored = {run.kind.id: {"what": run.kind.what} for run in there.runs}
+    say_changes(here.runs, stored)
+    assert said() == [
+        "Computing again, on other devices (cpu, float32 in place of gpu, float32, products highest): e3cs-0.5."
+        " `jfed table`, `jfed plot` and `jfed report` read what is there."
+    ]
+    say_changes(there.runs, stored)
+    assert said() == []
