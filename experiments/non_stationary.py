@@ -44,7 +44,7 @@ SCHEMES = (
 DRAWN = ("uniform", "fedcs", "e3cs-0", "e3cs-0.5", "e3cs-restart-250", "ucb1", "sw-ucb-250", "discounted-thompson-0.99")
 METRICS = {
     "success_ratio": "Share of the selected clients that return",
-    "regret": "Models fewer than FedCS gets, which knows the rates of the round",
+    "regret": "Regret: models that FedCS, which knows the rates of the round, gets in excess",
     "recovery": "Share of the selected clients that return in the last fifth of the run",
     "jain": "Jain's index of selections",
 }
@@ -166,7 +166,7 @@ def main(settings: Settings) -> None:
     for metric, table in tables(runs, settings.changes, title).items():
         output.table(table, metric)
         show(table, console)
-    words = f"Share of the selected clients that return, last {WINDOW} rounds ({title})"
+    words = f"Share of the selected clients that return, means of {WINDOW} rounds ({title})"
     output.figure(figure(results, settings.changes, words), "success_ratio")
     output.tell(console)
 

@@ -189,8 +189,8 @@ def figures(
     times = by_scheme(results, np.cumsum(results["round_time_s"].values.astype(float), 1), order)
     figure = lines(rounds, times, xlabel=x, ylabel="cumulative time, s", title=f"Exchange time ({title})")
     output.figure(figure, "fig3_time")
-    figure = lines(rounds, by_scheme(results, share, order), xlabel=x,
-                   ylabel=f"share of clients with a rate of {beta:g}", title=f"Promises kept ({title})")  # fmt: skip
+    kept = f"share of clients selected in {100 * beta:g} % of the rounds"
+    figure = lines(rounds, by_scheme(results, share, order), xlabel=x, ylabel=kept, title=f"Promises kept ({title})")
     output.figure(figure, "promises")
     output.figure(selection_map(results, order, every, f"Selections ({title})"), "fig4_selections")
 

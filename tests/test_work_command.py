@@ -62,9 +62,7 @@ def test_a_folder_without_a_study(tmp_path, told):
 
 def test_a_file_that_names_no_folder(tmp_path, told):
     (tmp_path / "mine.toml").write_text(STUDY)
-    with pytest.raises(
-        SystemExit, match=r"mine\.toml does not say where results are to be written: add a line"
-    ):
+    with pytest.raises(SystemExit, match=r"mine\.toml does not say where results are to be written: add a line"):
         told("work", tmp_path / "mine.toml")
 
 

@@ -32,7 +32,7 @@ def together(verdicts: Sequence[Verdict]) -> str:
     wrong = f"{LEVEL * tested:.2g}"
     return (
         f"{tested} of these verdicts come from tests, {parts} in all. The level holds for one verdict: were all"
-        f" {tested} claims false and their runs independent, {wrong} would still be called supported; were all true,"
+        f" {tested} sentences false and their runs independent, {wrong} would still be called supported; were all true,"
         f" {wrong} would be called contradicted, at most, and as many not supported. Many verdicts share their runs,"
         " and then err together."
     )

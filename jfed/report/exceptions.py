@@ -22,7 +22,7 @@ def name_of(comparisons: Comparisons, row: Comparison) -> str:
 
 
 def _tests(comparisons: Comparisons) -> list[str]:
-    """Return which tests do not exist, or are approximate."""
+    """Return which tests do not exist."""
     notes, rows, flips = [], comparisons.rows, comparisons.test == "sign-flip"
     ranks = "sign-flip test" if flips else "Wilcoxon test" if comparisons.paired else "Mann-Whitney test"
     lacking = () if comparisons.looks or comparisons.anytime else (row.rank_note for row in rows)
@@ -34,11 +34,6 @@ def _tests(comparisons: Comparisons) -> list[str]:
         number = need.removeprefix("needs >= ").removesuffix(" seeds")
         first = f"The first look is at {number} seeds." if comparisons.looks else "A t-test needs at least 2 seeds."
         notes.append(first)
-    if flips and any(not row.sign_flip_exact and row.p_sign_flip > 0 for row in rows):
-        notes.append("Some p (S) count a random sample of sign patterns.")
-    if not flips and any(not row.wilcoxon_exact and row.p_wilcoxon > 0 for row in rows):
-        why = "n > 50" if comparisons.paired else "ties, or more than 8 runs of both"
-        notes.append(f"Some p (W) are normal approximations ({why}).")
     for note in dict.fromkeys(row.design_note for row in rows if row.design_note):
         names = [name_of(comparisons, row) for row in rows if row.design_note == note]
         notes.append(f"{', '.join(names[:8])}: {note}.")
@@ -107,3 +102,14 @@ def _unjudged(comparisons: Comparisons) -> list[str]:
         "Not judged: the scheme's setting was chosen by these very scores, which biases them: name seeds to choose on"
         " (tune seeds)."
     ]
+
+
+def approximations(comparisons: Comparisons) -> list[str]:
+    """Return which p-values are approximate, for a table that prints them."""
+    rows = comparisons.rows
+    if comparisons.test == "sign-flip":
+        sampled = any(not row.sign_flip_exact and row.p_sign_flip > 0 for row in rows)
+        return ["Some p (S) count a random sample of sign patterns."] * sampled
+    why = "n > 50" if comparisons.paired else "ties, or more than 8 runs of both"
+    normal = any(not row.wilcoxon_exact and row.p_wilcoxon > 0 for row in rows)
+    return [f"Some p (W) are normal approximations ({why})."] * normal

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from jfed.comparisons.comparison import Comparison, Comparisons
 from jfed.report.digits import format_p
-from jfed.report.exceptions import exceptions, name_of
+from jfed.report.exceptions import approximations, exceptions, name_of
 from jfed.stats.numerals import format_number
 from jfed.stats.omnibus import FEW, Friedman, critical_difference
 from jfed.stats.power import detectable, seeds_for
@@ -44,7 +44,8 @@ def comparison_notes(
     ]
     if any_bold:
         notes.append(f"Bold: better than {baseline}." if baseline else bold_note(comparisons))
-    return (*notes, *_power_notes(comparisons), *exceptions(comparisons), *comparisons.remarks)
+    notes += [*_power_notes(comparisons), *approximations(comparisons)]
+    return (*notes, *exceptions(comparisons), *comparisons.remarks)
 
 
 def _many(comparisons: Comparisons) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from jfed.comparisons.comparison import UNDECIDED, Comparisons
 from jfed.report.digits import without_noise
-from jfed.report.exceptions import exceptions
+from jfed.report.exceptions import approximations, exceptions
 from jfed.report.notes import PROCEDURES, TESTS, power_note
 from jfed.report.tables import Table
 from jfed.results.meaning import axis, possible
@@ -147,7 +147,8 @@ def _exceptions(columns: Mapping[str, Comparisons]) -> list[str]:
     """Return the remarks on rows, each once, after the columns that it holds for unless it holds for all."""
     holds: dict[str, list[str]] = {}
     for heading, found in columns.items():
-        for note in (*exceptions(found), *found.remarks):
+        of_test = [] if found.test == "t" else approximations(found)  # the t-test's table prints no p by ranks
+        for note in (*of_test, *exceptions(found), *found.remarks):
             holds.setdefault(note, []).append(heading)
     return [_where(headings, len(columns)) + note for note, headings in holds.items()]
 

@@ -101,7 +101,7 @@ def test_the_summary_counts_verdicts_and_says_what_they_mean_together():
     )
     (said,) = made.notes
     assert said.startswith("3 of these verdicts come from tests, 3 in all.")
-    assert "were all 3 claims false and their runs independent, 0.15 would still be called supported" in said
+    assert "were all 3 sentences false and their runs independent, 0.15 would still be called supported" in said
 
 
 def test_all_claims_on_no_runs():

@@ -162,7 +162,7 @@ def test_curves_on_each_other_get_a_panel_of_differences():
     assert [line.get_label() for line in below.lines[:2]] == ["b", "c"] and below.get_ylabel() == "minus a"
     assert below.lines[0].get_ydata() == pytest.approx(np.full(50, 0.01))  # paired: what seeds share is gone
     assert below.lines[0].get_color() == above.lines[2].get_color()
-    assert "of curves less than 3 % of their panel's height apart" in texts(figure)
+    assert "differences, seed by seed, of curves within 3 % of their panel's height" in texts(figure)
     assert_nothing_clipped(figure)
     for apart in ({"a": base + seeds, "b": 2 * base + seeds}, {"a": made["a"], "b": made["b"][:5]}, {"a": made["a"]}):
         assert len(lines(x, apart, xlabel="round", ylabel="utility", title="t").axes) == 1

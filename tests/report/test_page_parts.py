@@ -267,7 +267,7 @@ def test_a_csv_file_needs_a_metric(told, tmp_path):
     file.write_text(
         "scheme,seed,accuracy\n" + "".join(f"{s},{i},0.{i}{j}\n" for j, s in enumerate("ab") for i in (1, 2))
     )
-    with pytest.raises(SystemExit, match=r"Name the columns to compare with --metric: .* has accuracy"):
+    with pytest.raises(SystemExit, match=r"Name the column to compare with --metric: .* has accuracy"):
         told("report", file)
     assert told("report", file, "--metric", "accuracy") == f"{tmp_path / 'runs.html'}\n"
 

@@ -220,7 +220,7 @@ def seeds_caption(
         words.append(f"thin: each seed{f' where there are fewer than {FEWEST}' * bool(words)}")
     text = f"Mean over {count} seeds; {'; '.join(words)}." if sizes[-1] > 1 else "One seed."
     if with_differences:
-        text += f" Differences, seed by seed: of curves less than {100 * CLOSE:g} % of their panel's height apart."
+        text += f" Lower panels: differences, seed by seed, of curves within {100 * CLOSE:g} % of their panel's height."
     if any(not np.isfinite(values).all() for values in arrays):
         text += " A curve ends, or has a gap, where one of its runs has no value."
     return text
