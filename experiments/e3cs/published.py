@@ -163,8 +163,8 @@ PUBLISHED = (
         notes=(
             "The images are real EMNIST letters, but not the official EMNIST-Letters: 127,648 images, both cases merged"
             " into 26 unbalanced classes. Levels need not agree; the order of schemes and ratios between them should.",
-            "Not run: iid data, FedProx, and more than two seeds, which are too few for any test by signs. A run takes 4"
-            " (Random, pow-d) to 8 minutes (FedCS, E3CS-0) of two cores: a round costs what the clients that return"
+            "Not run: iid data, FedProx, and more than two seeds, which are too few for any test by signs. A run takes"
+            " 4 (Random, pow-d) to 8 minutes (FedCS, E3CS-0) of two cores: a round costs what the clients that return"
             " train. Three seeds of the whole table are 9 hours, and `--preset paper`, with 10 seeds, is 29 hours.",
         ),
     ),
@@ -180,7 +180,7 @@ PUBLISHED = (
             " nobody can be at the table's levels after 50 rounds, and E3CS-inc turns fair after 12 rounds, not 625."
             " Accuracy is measured every 5 rounds.",
             "Not run: iid data, FedProx, k = 10 and 30, rounds 51 to 2500, nine further seeds. `--preset paper` is all"
-            " of it: 4000 times these runs, which took some 3 hours of one core's time. Work for an accelerator.",
+            " of it, 560 runs of some 5 hours of two cores, extrapolated from these. Work for an accelerator.",
         ),
     ),
 )
