@@ -21,7 +21,8 @@ class Block:
         title: heading of the section.
         dataset: data set of our runs.
         suffix: ending of the names of their tables of runs.
-        losses: Table 3 by scheme, 100 clients, non-iid: average loss, worst and best 10 % in percent, variance, skewness.
+        losses: Table 3 by scheme, 100 clients, non-iid: average loss, worst and best 10 % in percent, variance, and
+            skewness.
         taus: Table 4 by partition: average tau of adaptive FL and of Eiffel, improvement of communication, in two
             settings in their printed order.
         excess: Table 5 by partition: loss beyond that of centralised descent, no unit, of Eiffel and adaptive FL at
@@ -59,8 +60,8 @@ BLOCKS = (
         notes=(
             "Losses are those of the SVM, which are not bounded by 1; the paper prints those of Table 3 in percent and"
             " does not say of which quantity, those of Table 5 without a unit; which of its two numbers of clients"
-            " comes first in Table 4 it does not say. Its settings (kappa, the budgets of a round, powers, demands) are not"
-            " printed either.",
+            " comes first in Table 4 it does not say. Its settings (kappa, the budgets of a round, powers, demands)"
+            " are not printed either.",
             "Random's variance of 0.1240 (Table 3) cannot be: losses between 5 and 45 % have one of at most 0.04. 82.9"
             " in Table 5 may be 8.29.",
         ),
