@@ -134,7 +134,7 @@ def presets(settings: type[Any], name: str, further: Mapping[str, Mapping[str, A
         "quick": {"dataset": "digits", "model": "svm", "seeds": 5, "num_clients": 20, "samples": 1420, "batch_size": 20,
                   "budget": 5.0, "num_rounds": 200},
         "small": {"dataset": "mnist", "model": "svm"},
-        "reduced": {"dataset": "cifar10-16x16", "model": "cnn", "seeds": 3, "samples": 50000},
+        "reduced": {"dataset": "cifar10-16x16", "model": "cnn", "seeds": 3, "samples": 50000, "budget": 60.0},
         "fashion": {"dataset": "fashion_mnist", "model": "wang", "seeds": 3, "budget": 60.0},
         "paper": {"dataset": "cifar10", "model": "wang-cifar", "seeds": 3, "samples": 50000, "budget": 60.0},
     }  # fmt: skip
