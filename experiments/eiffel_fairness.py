@@ -2,10 +2,11 @@
 
 100 edge devices of three compute powers have one label each, and train for 15 simulated seconds (networks for 60, since
 they have hardly learned after 15). The rivals select half of the clients. Eiffel's budget for a round pays for as many
-average clients; it selects a few more, since it prefers clients with a small demand. All schemes adapt the number of local steps in the same way. `--preset small` is the
-squared SVM on MNIST, `quick` the SVM on the digits that ship with jfed, and `paper` the 9-layer network on CIFAR-10:
-work for an accelerator (`--num-clients 5 --samples 2500 --budget 2` is a proof on a CPU); `reduced` has CIFAR-10 of
-16 x 16 pixels and a small network. The network's step times have not been published, so the SVM's are used.
+average clients; it selects a few more, since it prefers clients with a small demand. All schemes adapt the number of
+local steps in the same way. `--preset small` is the squared SVM on MNIST, `quick` the SVM on the digits that ship with
+jfed, and `paper` the 9-layer network on CIFAR-10: work for an accelerator (`--num-clients 5 --samples 2500 --budget 2`
+is a proof on a CPU); `reduced` has CIFAR-10 of 16 x 16 pixels and a small network. The network's step times have not
+been published, so the SVM's are used.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
 """Eiffel against adaptive federated learning with all clients: Table 4, average tau and communication.
 
 The measures are local steps between two aggregations and client-seconds of communication within a budget (15 simulated
-seconds, and 60 for networks, which have hardly learned after 15), for two numbers of edge devices and both partitions. `--preset small` is the squared SVM on
-MNIST, `paper` the network on CIFAR-10 (work for an accelerator), `reduced` a small one on CIFAR-10 of 16 x 16 pixels,
-and `quick` the SVM on the digits that ship with jfed.
+seconds, and 60 for networks, which have hardly learned after 15), for two numbers of edge devices and both partitions.
+`--preset small` is the squared SVM on MNIST, `paper` the network on CIFAR-10 (work for an accelerator), `reduced` a
+small one on CIFAR-10 of 16 x 16 pixels, and `quick` the SVM on the digits that ship with jfed.
 """
 
 import dataclasses
