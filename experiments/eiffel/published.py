@@ -85,7 +85,7 @@ BLOCKS = (
             "non-iid": ((25.7, 20.7), (31.52, 30.47), (35.57, 28.13), (34.53, 33.70)),
         },
         notes=(
-            "The small network has hardly learned after 60 s: losses are near 230, that of guessing. LLS's are above it.",
+            "The small network has hardly learned after 60 s: losses are near 230, as by guessing, and LLS's above it.",
             "Averages of tau above 100, the greatest tau, need another limit than the one that the paper takes over."
             " LLS's variance of 0.1640 cannot be, as above.",
         ),
