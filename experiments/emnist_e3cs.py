@@ -1,8 +1,8 @@
 """E3CS on EMNIST letters: Table II and Fig. 5.
 
-`--preset paper` is the published setting (400 rounds, iid and non-iid, FedAvg and FedProx) on 10 seeds, 29 hours of two
-cores; `small` its non-iid FedAvg part on 3 seeds of 150 rounds, less than an hour; `quick` a small
-network on the digits that ship with jfed.
+`--preset paper` is the published setting (400 rounds, iid and non-iid, FedAvg and FedProx) on 10 seeds, some 29 hours
+of two cores, extrapolated from 14 of its 280 runs; `small` its non-iid FedAvg part on 3 seeds of 150 rounds, an hour;
+`quick` a small network on the digits that ship with jfed.
 """
 
 from pathlib import Path

@@ -137,7 +137,7 @@ def listed_seeds(seeds: Iterable[int | prng.Seeds]) -> list[prng.Seeds]:
     """Return seeds as a list; an int seeds all streams.
 
     Raises:
-        ConfigError: they are no seeds.
+        ConfigError: they are no seeds, or too many.
     """
     require(
         is_list(seeds) and not isinstance(seeds, prng.Seeds),
@@ -154,7 +154,7 @@ def crossed_seeds(data: int = 1, model: int = 1, environment: int = 1) -> list[p
     Runs that share one of them are not independent: they show where the spread comes from, not which scheme is better.
 
     Raises:
-        ConfigError: a number is no whole number of at least 1.
+        ConfigError: a number is no whole number of at least 1, or there are too many combinations.
     """
     for name, number in (("data", data), ("model", model), ("environment", environment)):
         whole = isinstance(number, int) and not isinstance(number, bool)

@@ -165,7 +165,7 @@ PUBLISHED = (
             " into 26 unbalanced classes. Levels need not agree; the order of schemes and ratios between them should.",
             "Not run: iid data, FedProx, and more than two seeds, which are too few for any test by signs. A run takes"
             " 4 (Random, pow-d) to 8 minutes (FedCS, E3CS-0) of two cores: a round costs what the clients that return"
-            " train. Three seeds of the whole table are 9 hours, and `--preset paper`, with 10 seeds, is 29 hours.",
+            " train. Three seeds of the whole table are some 9 hours, and `--preset paper`, with 10 seeds, some 29.",
         ),
     ),
     Experiment(

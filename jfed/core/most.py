@@ -1,4 +1,4 @@
-"""How many seeds a study can have: they are listed one by one, before anything runs."""
+"""Refuse a study of absurdly many seeds: they are listed one by one, before anything runs."""
 
 from jfed.core.errors import require
 

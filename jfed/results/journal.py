@@ -42,7 +42,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Looked:
-    """What a directory remembers of a comparison.
+    """The comparison that a directory remembers.
 
     Attributes:
         primary: the directory's primary metric: the first of its first command.

@@ -77,7 +77,7 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
 
 
 def _runs(source: Path, out: Path, whole: Index, found: Merged) -> None:
-    """Copy the files with runs that the directory lacks, or has with other numbers from an earlier day, and names."""
+    """Copy the files with runs that the directory lacks, or has with older and other numbers, and their names."""
     theirs = index.survey(source, store.files(source), set_aside=False, with_arrays=True)
     for path, part in theirs.parts.items():
         recorded = "selected" in part.dims

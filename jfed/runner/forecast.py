@@ -1,4 +1,4 @@
-"""What a study would take: runs, programs, time, memory and disk, measured on a few rounds of each program."""
+"""Forecast what a study takes (runs, programs, time, memory, disk) from a few rounds of each program."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ GROWTH = 8  # of the rounds that are timed, until they take long enough
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is left of a study, and what it takes.
+    """The part of a study that is left, and what it takes.
 
     Attributes:
         programs: programs to compile.

@@ -21,7 +21,7 @@ HOW = "on_chunk is called with one argument, a jfed.Progress, as in on_chunk=pri
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a batch has come: the runs that are computed side by side, often a part of all runs.
+    """The progress of a batch: the runs that are computed side by side, often a part of all runs.
 
     Mappings have an entry for each point of the batch, under its name, such as "e3cs-0.5" or "e3cs-0.5, eta=0.1".
     Numbers in them are means over the runs of the point that are in the batch.

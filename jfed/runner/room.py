@@ -1,14 +1,12 @@
-"""Whether a run can fit into the memory of this machine at all, asked before anything of it is made."""
+"""Refuse a run that this machine's memory cannot hold, before anything of it is made."""
 
 import psutil
 
 from jfed.config import Config
 from jfed.core.errors import require
 
-OF_A_ROUND, OF_A_CLIENT = (
-    48,
-    32,
-)  # bytes at least: results, with the copy that joins their parts; rates, counters, state
+OF_A_ROUND = 48  # bytes at least: results, and the copy that joins their parts
+OF_A_CLIENT = 32  # bytes at least: rates, counters and a state
 
 
 def least(config: Config, record_selected: bool = False) -> int:
